@@ -1,0 +1,1 @@
+"""Streamlit pages on the store's read API."""

@@ -1,0 +1,1 @@
+"""The heart: nouns, ports, wire decoding, statistics, detectors, schedule, alert policy and config. No I/O."""

@@ -1,0 +1,1 @@
+"""One file per detector: evidence in, verdict out."""

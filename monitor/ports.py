@@ -1,0 +1,144 @@
+"""The seams: what the rest of the program may ask of clients, golden engines, clocks, spools and stores."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from monitor.types import Capture, Fingerprint, Request
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class Client(Protocol):
+    """Asks one model. One call is one attempt: no retries, no redirects, no exception for what an endpoint does."""
+
+    async def send(self, request: Request) -> Capture:
+        """Send `request` and return all that came back, with stamps. Only cancellation is raised."""
+        ...
+
+    async def aclose(self) -> None:
+        """Release connections or memory. Idempotent."""
+        ...
+
+
+class Tokenizer(Protocol):
+    """The golden template and tokenizer. Needs no weights."""
+
+    def prompt_ids(self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] = ()) -> list[int]:
+        """Token ids of the conversation rendered with the golden chat template, ready for an answer."""
+        ...
+
+    def encode(self, text: str) -> list[int]:
+        """Canonical token ids of `text`, without special tokens added."""
+        ...
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Text of `ids`, special tokens included."""
+        ...
+
+    def token_id(self, token: str, raw: Sequence[int] | None = None) -> int | None:
+        """Id of the one token that is exactly these bytes (`raw`, else UTF-8 of `token`); None if there is none."""
+        ...
+
+    @property
+    def eos_ids(self) -> frozenset[int]:
+        """Ids that end an answer."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreTask:
+    """A prompt and an answer to teacher-force. ``gather[t]`` are ids whose logprobs are wanted at position t."""
+
+    prompt_ids: tuple[int, ...]
+    completion_ids: tuple[int, ...]
+    gather: tuple[tuple[int, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scores:
+    """Golden view of an answer of T tokens. Position t is conditioned on the prompt and the t tokens before it.
+
+    ``logprob`` (T,) of the given token, ``rank`` (T,) with 0 the most likely, ``entropy_nats`` (T,),
+    ``top_ids`` and ``top_logprobs`` (T, k) in descending order, ``gathered[t]`` aligned with ``ScoreTask.gather[t]``.
+    """
+
+    logprob: Floats
+    rank: Ints
+    entropy_nats: Floats
+    top_ids: Ints
+    top_logprobs: Floats
+    gathered: tuple[Floats, ...]
+
+
+class Scorer(Protocol):
+    """Golden weights that teacher-force tokens."""
+
+    @property
+    def fingerprint(self) -> Fingerprint:
+        """What exactly is scoring."""
+        ...
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer and template that belong to the weights."""
+        ...
+
+    def score(self, tasks: Sequence[ScoreTask], *, top_k: int = 20) -> list[Scores]:
+        """Score all `tasks` in batched forwards; results in the order of `tasks`."""
+        ...
+
+
+class Clock(Protocol):
+    """Wall time and monotonic time."""
+
+    def now(self) -> datetime:
+        """Aware UTC wall time."""
+        ...
+
+    def monotonic_ns(self) -> int:
+        """Monotonic nanoseconds, comparable with `Capture` stamps."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One record on its way to the store: ``kind`` is ``run``, ``slot``, ``golden``, ``verdict`` or ``incident``."""
+
+    seq: int
+    kind: str
+    data: bytes
+
+
+class Spool(Protocol):
+    """Where a writer keeps records until the store has them. Survives a kill at any point."""
+
+    @property
+    def writer(self) -> str:
+        """Stable name of the writer, unique per spool file."""
+        ...
+
+    def append(self, records: Iterable[tuple[str, bytes]]) -> int:
+        """Append (kind, data) records atomically; return the last sequence number. Raises SpoolFullError."""
+        ...
+
+    def pending(self, limit: int) -> list[Entry]:
+        """The oldest records that the store has not confirmed."""
+        ...
+
+    def confirm(self, seq: int) -> None:
+        """Forget all records up to and including `seq`."""
+        ...
+
+
+class Store(Protocol):
+    """The database behind the service: idempotent ingest and named reads."""
+
+    def ingest(self, writer: str, entries: Sequence[Entry]) -> int:
+        """Apply entries above the writer's high-water mark in one transaction; return the new mark."""
+        ...

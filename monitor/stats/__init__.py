@@ -1,0 +1,1 @@
+"""Statistics: arrays in, frozen results out. Knows no domain type."""

@@ -1,0 +1,418 @@
+"""The nouns of the wire: what is asked, what came back, and what was decoded from it.
+
+Suffixes carry units (``_ms``, ``_ns``, ``_s``, ``_nats``, ``_per_s``); ``_at`` is an aware UTC datetime;
+``n_`` is a count. Absence is None, never 0. Everything here is frozen and JSON-able (see `monitor.codec`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal, NamedTuple
+
+Outcome = Literal[
+    "ok", "ok_length", "filtered", "empty", "truncated", "unconfirmed", "error_in_stream",
+    "rate_limited", "quota_exhausted", "http_4xx", "http_5xx", "non_json_200", "auth_error",
+    "unsupported_param", "timeout_first_byte", "stalled", "connect_error", "tls_trust", "tls_dropped",
+    "undecodable_encoding", "client_limit", "not_run",
+]  # fmt: skip
+"""How one request ended (DESIGN section 5)."""
+
+ANSWERED: frozenset[str] = frozenset({"ok", "ok_length"})
+"""Outcomes that carry a complete answer."""
+
+NOT_THE_ENDPOINTS_FAULT: frozenset[str] = frozenset(
+    {"rate_limited", "quota_exhausted", "auth_error", "unsupported_param", "filtered", "client_limit", "tls_trust",
+     "not_run"}
+)  # fmt: skip
+"""Outcomes that availability reports apart, since they are no fault of the endpoint."""
+
+End = Literal[
+    "complete",  # the body ended as its framing promised
+    "unclean",  # the peer closed before the framing was complete
+    "reset",  # the peer reset the connection
+    "connect_error", "tls_trust", "tls_dropped",
+    "timeout_first_byte", "stalled", "client_limit",
+    "cancelled",
+]  # fmt: skip
+"""How the transport of one request ended; the decoder turns it into an `Outcome`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """A model behind an address, as the configuration declares it. Holds no key.
+
+    ``name`` is ``provider/short-name`` and unique; ``model`` is what requests say; ``precision`` is what the
+    provider declares it serves (``bf16``, ``fp8``, ...). Prices are USD per million tokens.
+    """
+
+    name: str
+    provider: str
+    base_url: str
+    model: str
+    protocol: str = "openai_chat"
+    reference: str | None = None
+    precision: str | None = None
+    context: int | None = None
+    price_in_usd: float | None = None
+    price_out_usd: float | None = None
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What a probe wants, said once and independent of the protocol.
+
+    ``messages`` and ``tools`` have the OpenAI chat shape. ``top_logprobs`` None asks for no logprobs.
+    ``prompt_id`` names the prompt within its set (the cluster of the statistics).
+    """
+
+    prompt_id: str
+    messages: tuple[Mapping[str, Any], ...]
+    max_tokens: int
+    temperature: float | None = None
+    top_p: float | None = None
+    seed: int | None = None
+    top_logprobs: int | None = None
+    stream: bool = True
+    tools: tuple[Mapping[str, Any], ...] = ()
+
+
+class Read(NamedTuple):
+    """What one read of the body returned, and when (`perf_counter_ns`)."""
+
+    at_ns: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capture:
+    """All that was seen of one HTTP attempt, undecoded. Every number of an `Exchange` is a function of it.
+
+    ``reads`` are the body after HTTP framing (dechunked), headers apart. All ``_ns`` stamps are absolute on one
+    monotonic clock, except ``dns_ns``, ``connect_ns``, ``tls_ns``, which are durations. ``t0_ns`` is the first byte
+    of the request written on an already acquired connection; ``eof_ns`` the end of the body, however it ended.
+    ``sent`` is the exact request body; keys are in headers and never here. ``error`` is class and message, redacted.
+    """
+
+    request: Request | None = None
+    protocol: str = "openai_chat"
+    sent: bytes = b""
+    started_at: datetime | None = None
+    attempt: int = 1
+    status: int | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+    reads: tuple[Read, ...] = ()
+    end: End = "complete"
+    error: str | None = None
+    t0_ns: int | None = None
+    dns_ns: int | None = None
+    connect_ns: int | None = None
+    tls_ns: int | None = None
+    sent_ns: int | None = None
+    first_byte_ns: int | None = None
+    eof_ns: int | None = None
+    reused: bool | None = None
+    lag_ms: float | None = None
+
+    def header(self, name: str) -> str | None:
+        """Value of the first header of this name (case-insensitive), or None."""
+        wanted = name.lower()
+        return next((value for key, value in self.headers if key.lower() == wanted), None)
+
+    @property
+    def body(self) -> bytes:
+        """All reads joined."""
+        return b"".join(read.data for read in self.reads)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCall:
+    """A tool call as received: ``arguments`` is the text, not parsed."""
+
+    id: str | None
+    name: str | None
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopToken:
+    """One alternative at a position. ``logprob`` is None where the endpoint's value is masked or unusable."""
+
+    token: str
+    logprob: float | None
+    bytes: tuple[int, ...] | None = None
+    id: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenLogprob:
+    """The sampled token at one position of the answer, with the endpoint's alternatives in its own order."""
+
+    token: str
+    logprob: float | None
+    bytes: tuple[int, ...] | None = None
+    id: int | None = None
+    top: tuple[TopToken, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """One choice of an answer, reassembled."""
+
+    index: int = 0
+    content: str = ""
+    reasoning: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    finish: str | None = None
+    finish_raw: str | None = None
+    logprobs: tuple[TokenLogprob, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exchange:
+    """The decoded record of one request (DESIGN section 5). Times in ms from t0; None where not measured.
+
+    ``exchange_id`` and ``run_id`` are empty until a probe has put the exchange into a run. ``error`` is evidence
+    for people: an endpoint's own words (first 200 characters) or the transport's error.
+    """
+
+    exchange_id: str = ""
+    run_id: str = ""
+    request: Request | None = None
+    protocol: str = "openai_chat"
+    started_at: datetime | None = None
+    sent_sha256: str | None = None
+    outcome: Outcome
+    status: int | None = None
+    attempt: int = 1
+    retry_after_s: float | None = None
+    error: str | None = None
+    choices: tuple[Choice, ...] = ()
+    models: tuple[str, ...] = ()
+    providers: tuple[str, ...] = ()
+    fingerprint: str | None = None
+    request_id: str | None = None
+    done: bool = False
+    first_event_ms: float | None = None
+    ttft_ms: float | None = None
+    ttfo_ms: float | None = None
+    last_token_ms: float | None = None
+    done_ms: float | None = None
+    eof_ms: float | None = None
+    dns_ms: float | None = None
+    connect_ms: float | None = None
+    tls_ms: float | None = None
+    sent_ms: float | None = None
+    first_byte_ms: float | None = None
+    reused: bool | None = None
+    lag_ms: float | None = None
+    error_bound_ms: float | None = None
+    measurement: str | None = None
+    token_events: int | None = None
+    events: int | None = None
+    comments: int | None = None
+    ignored_events: int | None = None
+    unknown_lines: int | None = None
+    parse_errors: int | None = None
+    usage: Mapping[str, Any] | None = None
+    tokens_golden: int | None = None
+    tokens_from: Literal["golden", "usage"] | None = None
+    tpot_ms: float | None = None
+    tps: float | None = None
+    events_per_token: float | None = None
+    flags: tuple[str, ...] = ()
+
+    @property
+    def choice(self) -> Choice:
+        """Choice 0, or an empty choice when the answer has none."""
+        return self.choices[0] if self.choices else Choice()
+
+    @property
+    def answered(self) -> bool:
+        """Whether a complete answer came back."""
+        return self.outcome in ANSWERED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric:
+    """The card of a measured number: what docs, dashboard labels and checks derive from."""
+
+    name: str
+    unit: str
+    better: Literal["lower", "higher", "neither"]
+    definition: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """One measured number of a run. ``value`` None means: could not be measured, ``reason`` says why.
+
+    ``k`` of ``n`` for rates; ``n`` is the sample size for means and quantiles.
+    """
+
+    metric: str
+    value: float | None
+    n: int
+    k: int | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One execution of a probe against one endpoint."""
+
+    run_id: str
+    endpoint: str
+    provider: str
+    model: str
+    reference: str | None
+    probe: str
+    probe_version: int
+    params_sha256: str
+    seed: int
+    vantage: str
+    prober_version: str
+    started_at: datetime
+    finished_at: datetime
+    slot_at: datetime | None = None
+    lag_ms: float | None = None
+    n_exchanges: int = 0
+    n_answered: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRecord:
+    """A run with everything measured in it: the unit that travels from agent to store and judge."""
+
+    run: Run
+    exchanges: tuple[Exchange, ...]
+    observations: tuple[Observation, ...]
+
+
+SlotState = Literal["done", "skipped", "missed", "overlapped"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slot:
+    """A scheduled instant. Every slot gets a row, whether or not anything ran."""
+
+    endpoint: str
+    probe: str
+    slot_at: datetime
+    state: SlotState
+    reason: str | None = None
+    run_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fingerprint:
+    """What exactly the golden side is: content hashes and versions. ``digest`` is the hash of all the others."""
+
+    digest: str
+    weights_sha256: str
+    tokenizer_sha256: str
+    template_sha256: str
+    dtype: str
+    engine: str
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoldenPosition:
+    """The golden model's view of one position of an endpoint's answer, aligned with the endpoint's alternatives.
+
+    ``endpoint_top`` and ``golden_top`` are logprobs of the *same* tokens (those that the endpoint listed), in the
+    endpoint's order, natural log, at least one. ``endpoint_at_golden_top1`` is None when the endpoint did not list
+    golden's most likely token.
+    """
+
+    position: int
+    token_id: int
+    golden_logprob: float
+    golden_rank: int
+    golden_entropy_nats: float
+    golden_top1_logprob: float
+    endpoint_logprob: float | None
+    endpoint_at_golden_top1: float | None
+    top1_same: bool
+    endpoint_top: tuple[float, ...]
+    golden_top: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoldenView:
+    """What the golden side says about one exchange.
+
+    ``prompt_tokens`` is the length of the prompt rendered with the golden template and tokenizer. ``problem`` says
+    why ``positions`` is empty although the exchange was answered.
+    """
+
+    exchange_id: str
+    run_id: str
+    prompt_tokens: int | None
+    positions: tuple[GoldenPosition, ...] = ()
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """All that a detector may look at: exchanges of one endpoint, golden views by ``exchange_id``."""
+
+    endpoint: Endpoint
+    runs: tuple[Run, ...]
+    exchanges: tuple[Exchange, ...]
+    golden: Mapping[str, GoldenView] = field(default_factory=dict)
+    fingerprint: Fingerprint | None = None
+
+
+Status = Literal["pass", "suspect", "fail", "inconclusive"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What a detector concluded. A verdict without n, effect and interval is not a verdict.
+
+    ``effect`` with ``low`` and ``high`` is the measured size in ``unit``; ``threshold`` what it was compared with;
+    ``mde`` the smallest effect that this run could have seen. ``cause`` names the layer at fault, None when nothing
+    is. ``details`` holds numbers and short strings for tables, never model text.
+    """
+
+    verdict_id: str
+    endpoint: str
+    detector: str
+    detector_version: int
+    at: datetime
+    status: Status
+    cause: str | None
+    statistic: str
+    effect: float | None
+    unit: str
+    low: float | None
+    high: float | None
+    n: int
+    threshold: float | None
+    p_value: float | None = None
+    e_value: float | None = None
+    mde: float | None = None
+    band: str | None = None
+    reason: str
+    run_ids: tuple[str, ...]
+    fingerprint: str | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Incident:
+    """A fault of an endpoint from the first failing verdict to the passing one that closed it."""
+
+    incident_id: str
+    endpoint: str
+    detector: str
+    cause: str | None
+    opened_at: datetime
+    last_at: datetime
+    closed_at: datetime | None
+    n_verdicts: int
+    verdict_id: str
+    reason: str

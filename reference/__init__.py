@@ -1,0 +1,1 @@
+"""Golden weights: tokenizer and template, fingerprint, engines, and variants of the weights."""

@@ -1,0 +1,1 @@
+"""Ways to make golden weights into files, faithful and not."""
