@@ -35,7 +35,7 @@ def decode(kind: type[T], data: bytes) -> T:
         When the JSON is not that noun; the message names the field.
     """
     try:
-        noun: T = _adapter(kind).validate_json(data)
+        noun: T = _adapter(kind).validate_json(data)  # type: ignore[arg-type]  # every class is hashable
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(str(part) for part in first["loc"]) or "document"

@@ -1,14 +1,14 @@
 """The seams: what the rest of the program may ask of clients, golden engines, clocks, spools and stores."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.types import Capture, Fingerprint, Request
+from monitor.types import Capture, Evidence, Exchange, Fingerprint, Metric, Observation, Request, Verdict
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -108,7 +108,11 @@ class Clock(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One record on its way to the store: ``kind`` is ``run``, ``slot``, ``golden``, ``verdict`` or ``incident``."""
+    """One record on its way to the store.
+
+    ``data`` is `monitor.codec.encode` of the noun that ``kind`` names: ``endpoint`` Endpoint, ``run`` RunRecord,
+    ``slot`` Slot, ``judged`` JudgedRun, ``verdict`` Verdict, ``incident`` Incident.
+    """
 
     seq: int
     kind: str
@@ -141,4 +145,59 @@ class Store(Protocol):
 
     def ingest(self, writer: str, entries: Sequence[Entry]) -> int:
         """Apply entries above the writer's high-water mark in one transaction; return the new mark."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeContext:
+    """What a probe is given besides the client.
+
+    ``seed`` makes its choices repeatable, ``concurrency`` caps requests in flight to one provider, ``report`` is
+    called with (done, total) after every request.
+    """
+
+    clock: Clock
+    seed: int
+    concurrency: int
+    report: Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeResult:
+    """What a probe measured, with the captures that the numbers can be recomputed from (same order)."""
+
+    captures: tuple[Capture, ...]
+    exchanges: tuple[Exchange, ...]
+    observations: tuple[Observation, ...]
+
+
+class Probe(Protocol):
+    """How to ask. A frozen dataclass whose fields are its configuration; one file, constant ``PROBE``."""
+
+    kind: ClassVar[str]
+    version: ClassVar[int]
+    metrics: ClassVar[tuple[Metric, ...]]
+
+    def requests(self, seed: int) -> tuple[Request, ...]:
+        """What one run asks, known before it runs."""
+        ...
+
+    async def run(self, client: Client, context: ProbeContext) -> ProbeResult:
+        """Ask and measure. Raises only on cancellation or our own bug."""
+        ...
+
+
+class Detector(Protocol):
+    """How to judge. A frozen dataclass whose fields are its thresholds; one file, constant ``DETECTOR``.
+
+    ``probes`` are the kinds of probes that feed it, None for any.
+    """
+
+    kind: ClassVar[str]
+    version: ClassVar[int]
+    probes: ClassVar[frozenset[str] | None]
+    metrics: ClassVar[tuple[Metric, ...]]
+
+    def run(self, evidence: Evidence, *, at: datetime, rng: np.random.Generator) -> Verdict:
+        """Judge `evidence`. Too little evidence is ``inconclusive`` with the reason, never an exception."""
         ...

@@ -356,6 +356,18 @@ class GoldenView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedRun:
+    """What the golden side added to a run. Its presence marks the run as judged."""
+
+    run_id: str
+    endpoint: str
+    judged_at: datetime
+    fingerprint: Fingerprint | None
+    views: tuple[GoldenView, ...]
+    observations: tuple[Observation, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
     """All that a detector may look at: exchanges of one endpoint, golden views by ``exchange_id``."""
 

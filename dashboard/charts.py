@@ -1,0 +1,179 @@
+"""Charts: points -> Altair. Gaps stay gaps, one point is a point, an axis never has a zero range."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import altair as alt
+
+from dashboard.evidence import Band, Count
+from dashboard.store_reader import Point
+from dashboard.words import number, quantity, stamp
+
+BLUE, GREEN, ORANGE, RED, GRAY = "#2f8fd0", "#009e73", "#e69f00", "#d55e00", "#8a8f98"
+"""After Okabe and Ito (2008), "Color Universal Design": told apart with any colour vision, on light and dark."""
+
+HEIGHT = 240
+"""Pixels of a time chart."""
+
+FLOOR_NATS = 1e-5
+"""Where the logarithmic axis ends; smaller divergences, and the negative ones of an unbiased estimate, stand there."""
+
+LEAST_FOR_AREA = 3
+"""Points from which their ranges are drawn as an area; with fewer it would suggest a trend."""
+
+ChartLike = alt.Chart | alt.LayerChart | alt.FacetChart
+
+Row = dict[str, Any]
+"""One bucket as the chart reads it."""
+
+
+def over_time(points: Sequence[Point], *, unit: str) -> ChartLike | None:
+    """A metric from zero upwards over time; None when there is nothing to draw."""
+    if not points:
+        return None
+    top = max((value for point in points for value in (point.value, point.high) if value is not None), default=0.0)
+    y = alt.Scale(domain=[0, 1.15 * top if top > 0 else 1], nice=False)
+    return _layers(_rows(points, unit), y=y, axis=alt.Axis(title=unit, tickCount=5), under=[])
+
+
+def fidelity(points: Sequence[Point], band: Band) -> ChartLike | None:
+    """KL over time on a logarithmic axis, against the band; None when there is nothing to draw."""
+    if not points:
+        return None
+    rows = [_floored(row) for row in _rows(points, "nats")]
+    low, high = log_domain(rows, band)
+    axis = alt.Axis(title="nats (log)", values=log_ticks(low, high), format="~g")
+    scale = alt.Scale(type="log", domain=[low, high], nice=False)
+    return _layers(rows, y=scale, axis=axis, under=_zones(band, low, high))
+
+
+def _floored(row: Row) -> Row:
+    drawn = {name: max(row[name], FLOOR_NATS) for name in ("value", "low", "high") if row[name] is not None}
+    return row | drawn
+
+
+def log_domain(rows: Sequence[Row], band: Band) -> tuple[float, float]:
+    """A range that holds all values and both thresholds with room around them, at least one and a half decades."""
+    seen = [row[name] for row in rows for name in ("value", "low", "high")] + [band.pass_nats, band.fail_nats]
+    known = [value for value in seen if value is not None] or [1.0]
+    return max(min(known) / 4, FLOOR_NATS / 2), max(known) * 8
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """Round numbers within the range: powers of ten, with 3 between them where there are few."""
+    decades = [float(f"1e{power}") for power in range(-6, 4)]
+    inside = [tick for tick in decades if low <= tick <= high]
+    if len(inside) > 2:
+        return inside
+    return [tick for decade in decades for tick in (decade, 3 * decade) if low <= tick <= high]
+
+
+def outcomes(counts: Sequence[Count]) -> ChartLike | None:
+    """How the last requests ended; None when there were none."""
+    if not counts:
+        return None
+    total = sum(count.n for count in counts)
+    rows = [{"outcome": c.outcome, "kind": c.kind, "n": c.n, "text": f"{c.n} of {total}, {c.kind}"} for c in counts]
+    kinds = alt.Scale(domain=["answered", "endpoint's fault", "reported apart"], range=[GREEN, RED, GRAY])
+    # Room on the right for the words: colour is never the only carrier, and a legend would be cut on a phone.
+    base = _chart(rows).encode(
+        y=alt.Y("outcome:N", sort="-x", title=None, axis=alt.Axis(labelLimit=140)),
+        x=alt.X("n:Q", axis=None, scale=alt.Scale(domain=[0, 2 * total])),
+        tooltip=[alt.Tooltip("outcome:N"), alt.Tooltip("text:N", title="requests")],
+    )
+    bars = base.mark_bar(height=16).encode(color=alt.Color("kind:N", scale=kinds, legend=None))
+    words = base.mark_text(align="left", dx=5, color=GRAY).encode(text="text:N")
+    return alt.layer(bars, words).properties(height=alt.Step(28))
+
+
+def _rows(points: Sequence[Point], unit: str) -> list[Row]:
+    """One row per bucket."""
+    return [
+        {
+            "at": point.at.astimezone(UTC).isoformat(),
+            "value": point.value,
+            "low": point.low,
+            "high": point.high,
+            "time": f"{stamp(point.at)} UTC",
+            "text": quantity(point.value, unit),
+            "range": f"{number(point.low)} to {number(point.high)}",
+            "n": point.n,
+        }
+        for point in points
+    ]
+
+
+def _chart(rows: Sequence[Row]) -> alt.Chart:
+    return alt.Chart(alt.InlineData(values=list(rows)))
+
+
+def _layers(rows: Sequence[Row], *, y: alt.Scale, axis: alt.Axis, under: list[Any]) -> ChartLike:
+    x = alt.X("at:T", scale=time_scale(rows), axis=_time_axis(rows))
+    tips = [
+        alt.Tooltip("time:N"),
+        alt.Tooltip("text:N", title="value"),
+        alt.Tooltip("range:N"),
+        alt.Tooltip("n:Q"),
+    ]
+    measured = [row for row in rows if row["value"] is not None]
+    ranged = [row for row in measured if row["low"] is not None and row["high"] is not None]
+    missed = [row for row in rows if row["value"] is None]
+    value = alt.Y("value:Q", scale=y, axis=axis)
+    wide = len(ranged) >= LEAST_FOR_AREA
+    # An area over all rows breaks where one is missing; rules have nothing to break.
+    ranges = _chart(rows).mark_area(color=BLUE, opacity=0.18) if wide else _chart(ranged).mark_rule(color=BLUE)
+    line = _chart(rows).mark_line(color=BLUE, strokeWidth=1.5).encode(x=x, y=value)
+    dots = _chart(measured).mark_circle(color=BLUE, size=36, opacity=1).encode(x=x, y=value, tooltip=tips)
+    gaps = _chart(missed).mark_point(color=RED, shape="cross", angle=45, filled=True, size=60, opacity=1, yOffset=-8)
+    return alt.layer(
+        *under,
+        ranges.encode(x=x, y=alt.Y("low:Q", scale=y, axis=axis), y2="high:Q"),
+        line,
+        dots,
+        gaps.encode(x=x, y=alt.value("height"), tooltip=tips),
+    ).properties(height=HEIGHT)
+
+
+def _span(rows: Sequence[Row]) -> tuple[datetime, datetime]:
+    times = [datetime.fromisoformat(row["at"]) for row in rows]
+    return min(times), max(times)
+
+
+def _time_axis(rows: Sequence[Row]) -> alt.Axis:
+    first, last = _span(rows)
+    formats = [(timedelta(minutes=10), "%H:%M:%S"), (timedelta(hours=30), "%H:%M")]
+    written = next((written for longest, written in formats if last - first < longest), "%m-%d")
+    return alt.Axis(title="UTC", format=written, tickCount=5, labelOverlap=True, grid=False)
+
+
+def time_scale(rows: Sequence[Row]) -> alt.Scale:
+    """From the first to the last bucket in UTC (whatever the browser's zone), at least two minutes wide."""
+    first, last = _span(rows)
+    room = max(timedelta(minutes=1) - (last - first) / 2, (last - first) / 50)
+    return alt.Scale(type="utc", domain=[_instant(first - room), _instant(last + room)])
+
+
+def _instant(at: datetime) -> alt.DateTime:
+    """A bound of the time axis. Milliseconds as a number do not survive the way to the browser (Streamlit 1.67)."""
+    return alt.DateTime(
+        utc=True, year=at.year, month=at.month, date=at.day, hours=at.hour, minutes=at.minute, seconds=at.second
+    )
+
+
+def _zones(band: Band, low: float, high: float) -> list[Any]:
+    """Shaded bands and rules: faithful up to the first, failing from the second."""
+    layers: list[Any] = []
+    edges = [(low, band.pass_nats, GREEN), (band.pass_nats, band.fail_nats, ORANGE), (band.fail_nats, high, RED)]
+    for start, end, colour in edges:
+        if start is not None and end is not None:
+            zone = _chart([{"start": start, "end": end}])
+            layers.append(zone.mark_rect(color=colour, opacity=0.12).encode(y="start:Q", y2="end:Q"))
+    marks = [(band.pass_nats, GREEN, "pass up to", 12), (band.fail_nats, RED, "fail from", -7)]
+    for at, colour, word, dy in marks:
+        if at is not None:
+            rule = _chart([{"at": at, "text": f"{word} {quantity(at, 'nats')}"}]).encode(y="at:Q")
+            text = rule.mark_text(color=colour, align="left", dy=dy, fontWeight="bold")
+            layers.append(rule.mark_rule(color=colour, strokeDash=[5, 3], strokeWidth=1.5))
+            layers.append(text.encode(x=alt.value(6), text="text:N"))
+    return layers

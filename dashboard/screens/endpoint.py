@@ -1,0 +1,142 @@
+"""One endpoint: verdicts with their evidence, speed and fidelity over time, the last exchanges."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+import streamlit as st
+
+from dashboard import cards, charts, session
+from dashboard.evidence import band, outcome_counts
+from dashboard.exchange_table import table, what_was_said
+from dashboard.store_reader import EndpointNow
+from dashboard.view import overall_mark, worst_first
+from dashboard.words import ago, metric_label, plain
+from monitor.types import Exchange
+
+WINDOWS = {
+    "1 h": timedelta(hours=1),
+    "6 h": timedelta(hours=6),
+    "24 h": timedelta(days=1),
+    "7 d": timedelta(days=7),
+    "30 d": timedelta(days=30),
+}
+FIGURES = ("ttft_ms_p50", "tps_p50", "success_rate", "kl_nats", "prompt_token_match")
+HOW_TO_READ = "A point is a median, the shaded area spans its lowest to highest value; a cross marks that nothing could be measured."
+PER_ROW = 3
+NO_DATA = "No data yet in this window. Points appear after the next run; `weighmaster probe` runs one now."
+
+
+def _header(endpoint: EndpointNow, now: datetime) -> None:
+    st.title(plain(endpoint.endpoint), anchor=False)
+    cards.badge(*overall_mark(endpoint))
+    reference = f" · compared with {endpoint.reference}" if endpoint.reference else " · no reference declared"
+    st.caption(
+        plain(f"{cards.declared(endpoint)} · served by {endpoint.provider}{reference}")
+        + f" · last run {ago(endpoint.last_run_at, now)}"
+    )
+    cards.incidents(endpoint, now)
+
+
+def _verdicts(endpoint: EndpointNow) -> None:
+    st.subheader("Verdicts", anchor=False)
+    if not endpoint.verdicts:
+        st.caption("No verdict yet. The judge looks at runs within a minute of their arrival.")
+        return
+    for start in range(0, len(endpoint.verdicts), PER_ROW):
+        row = endpoint.verdicts[start : start + PER_ROW]
+        for place, verdict in zip(st.columns(PER_ROW), row, strict=False):
+            with place:
+                cards.verdict_card(verdict)
+
+
+def _chart(title: str, definition: str, chart: charts.ChartLike | None) -> None:
+    st.markdown(f"**{title}**", help=definition)
+    if chart is None:
+        st.caption(NO_DATA)
+        return
+    st.altair_chart(chart, width="stretch", alt=f"{title}. {definition}")
+
+
+def _outcomes(exchanges: Sequence[Exchange]) -> None:
+    definition = "How the last requests ended, and whose fault it is."
+    _chart("Outcomes of the last exchanges", definition, charts.outcomes(outcome_counts(exchanges)))
+
+
+def _speed(endpoint: str, metric: str, window: timedelta) -> None:
+    label = metric_label(metric)
+    points = session.series(endpoint, metric, window)
+    _chart(
+        f"{label.title}, {label.unit}", f"{label.definition} {HOW_TO_READ}", charts.over_time(points, unit=label.unit)
+    )
+
+
+def _fidelity(endpoint: EndpointNow, window: timedelta) -> None:
+    label = metric_label("kl_nats")
+    points = session.series(endpoint.endpoint, "kl_nats", window)
+    _chart(
+        f"{label.title}, nats", f"{label.definition} {HOW_TO_READ}", charts.fidelity(points, band(endpoint.verdicts))
+    )
+
+
+def _over_time(endpoint: EndpointNow, exchanges: Sequence[Exchange]) -> None:
+    st.subheader("Over time", anchor=False)
+    chosen = st.segmented_control("Window", list(WINDOWS), default="24 h", required=True, label_visibility="collapsed")
+    window = WINDOWS[chosen]
+    left, right = st.columns(2)
+    with left:
+        _speed(endpoint.endpoint, "ttft_ms_p50", window)
+    with right:
+        _speed(endpoint.endpoint, "tps_p50", window)
+    left, right = st.columns(2)
+    with left:
+        _fidelity(endpoint, window)
+    with right:
+        _outcomes(exchanges)
+
+
+def _draw(name: str) -> None:
+    endpoints = session.overview()
+    endpoint = next((endpoint for endpoint in endpoints if endpoint.endpoint == name), None)
+    if endpoint is None:
+        _unknown(name, endpoints)
+        return
+    _header(endpoint, datetime.now(UTC))
+    cards.figures(endpoint, FIGURES)
+    _verdicts(endpoint)
+    exchanges = session.exchanges(name)
+    _over_time(endpoint, exchanges)
+    st.subheader("Last exchanges", anchor=False)
+    if not exchanges:
+        st.caption(NO_DATA)
+        return
+    table(exchanges)
+    what_was_said(exchanges)
+
+
+def _unknown(name: str, endpoints: Sequence[EndpointNow]) -> None:
+    """A link to something that is not there never shows another endpoint's data."""
+    if not endpoints:
+        session.nothing_yet()
+        return
+    st.title("Unknown endpoint" if name else "Choose an endpoint", anchor=False)
+    if name:
+        st.text(f"The store knows no endpoint called {name!r}. It may have been renamed or removed from the config.")
+    st.caption("Known endpoints, those that need attention first:")
+    for endpoint in worst_first(endpoints):
+        cards.endpoint_link(endpoint.endpoint)
+
+
+@st.fragment(run_every=session.REFRESH_S)
+def live(name: str) -> None:
+    """The part that keeps itself up to date."""
+    session.guarded(lambda: _draw(name))
+
+
+def main() -> None:
+    """Draw the endpoint that the address names, exactly once."""
+    names = st.query_params.get_all("name")
+    live(names[0] if len(names) == 1 else "")
+
+
+if __name__ == "__main__":
+    main()

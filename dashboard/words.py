@@ -1,0 +1,171 @@
+"""How things are called and how numbers are written: pure text, no Streamlit.
+
+Names follow DESIGN section 4; every label has a definition for its tooltip.
+"""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal
+
+from monitor.types import Status
+
+DASH = "\N{EN DASH}"
+"""Stands where nothing was measured."""
+
+Colour = Literal["green", "orange", "red", "gray"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """How a status looks: a symbol beside the colour, so that colour is never the only carrier."""
+
+    symbol: str
+    colour: Colour
+    meaning: str
+
+
+MARKS: dict[Status, Mark] = {
+    "pass": Mark(symbol="✓", colour="green", meaning="no further from the reference than faithful engines are"),
+    "suspect": Mark(symbol="?", colour="orange", meaning="further than expected, not yet enough to call it a failure"),
+    "fail": Mark(symbol="✗", colour="red", meaning="further than any faithful engine of the declared precision"),
+    "inconclusive": Mark(symbol=DASH, colour="gray", meaning="the check could not decide; this is not a pass"),
+}
+
+UNJUDGED = Mark(symbol=DASH, colour="gray", meaning="no verdict yet")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Label:
+    """What a detector or a metric is called on the pages, its unit, and what it means."""
+
+    title: str
+    definition: str
+    unit: str = ""
+
+
+DETECTORS: dict[str, Label] = {
+    "availability": Label(
+        title="Availability",
+        definition="Share of requests that brought a complete answer. Rate limits, wrong keys and other ends that are "
+        "no fault of the endpoint are reported apart.",
+    ),
+    "accounting": Label(
+        title="Token accounting",
+        definition="Whether the endpoint bills the prompt tokens that the golden template and tokenizer give for the "
+        "same messages. A constant difference points to another template or a hidden system prompt.",
+    ),
+    "logprob_fidelity": Label(
+        title="Logprob fidelity",
+        definition="Mean divergence KL(golden || endpoint) of the next-token distributions, in nats, against the band "
+        "that faithful engines of the declared precision stay in.",
+    ),
+}  # fmt: skip
+
+METRICS: dict[str, Label] = {
+    "ttft_ms_p50": Label(
+        title="TTFT p50", unit="ms",
+        definition="Time to first token, median: from the first byte of the request on an open connection to the "
+        "first event that carries a token in any channel.",
+    ),
+    "tps_p50": Label(
+        title="TPS p50", unit="tok/s",
+        definition="Output tokens per second while decoding, median: tokens after the first event over the time "
+        "between the first and the last token.",
+    ),
+    "tpot_ms_p50": Label(title="TPOT p50", unit="ms", definition="Time per output token after the first, median."),
+    "success_rate": Label(
+        title="Success rate", unit="share",
+        definition="Requests with a complete answer, of those that the endpoint can be held responsible for.",
+    ),
+    "kl_nats": Label(
+        title="KL to golden", unit="nats",
+        definition="Mean KL(golden || endpoint) over the measured positions. 0 means the same distribution.",
+    ),
+    "prompt_token_match": Label(
+        title="Prompt tokens", unit="share",
+        definition="Share of requests whose billed prompt tokens equal the golden count.",
+    ),
+}  # fmt: skip
+
+
+def detector_label(name: str) -> Label:
+    """The label of a detector; one that is not known here is called by its own name."""
+    return DETECTORS.get(name) or Label(title=_spaced(name), definition=f"Detector `{plain(name)}`.")
+
+
+def metric_label(name: str) -> Label:
+    """The label of a metric; one that is not known here is called by its own name."""
+    return METRICS.get(name) or Label(title=_spaced(name), definition=f"Metric `{plain(name)}`.")
+
+
+def _spaced(name: str) -> str:
+    return spoken(name).capitalize()
+
+
+def spoken(name: str) -> str:
+    """Write an identifier such as a cause as words."""
+    return name.replace("_", " ")
+
+
+_BREAKS = re.compile(r"[\s\x85\u2028\u2029]*[\t-\r\x85\u2028\u2029]\s*")
+_MARKUP = re.compile(r"([!-/:-@\[-`{-~])")
+
+
+def plain(text: str) -> str:
+    r"""Return Markdown that shows `text` as it is: every ASCII punctuation mark is escaped, line breaks are spaces.
+
+    Labels, badges and captions of Streamlit are Markdown, and Markdown fetches images: what an endpoint says would
+    become a beacon in the reader's browser. CommonMark 2.4: a backslash before ASCII punctuation makes it literal.
+    """
+    return _MARKUP.sub(r"\\\1", _BREAKS.sub(" ", text))
+
+
+def number(value: float | None) -> str:
+    """Write a number with three significant digits; None is a dash, never 0."""
+    if value is None:
+        return DASH
+    if value == 0:
+        return "0"
+    size = abs(value)
+    if size >= 1e6 or size < 1e-4:
+        return f"{value:.2e}"
+    if size >= 1000:
+        return f"{value:,.0f}"
+    return f"{float(f'{value:.3g}'):g}"
+
+
+def quantity(value: float | None, unit: str) -> str:
+    """Write a number with its unit, a share in percent; None is a dash without unit."""
+    if value is None:
+        return DASH
+    return rate(value, 1) if unit == "share" else f"{number(value)} {unit}".strip()
+
+
+def interval(low: float | None, high: float | None, unit: str) -> str | None:
+    """Write both ends of an interval in the scale of `quantity`, without the unit; None without an interval."""
+    if low is None or high is None:
+        return None
+    factor = 100 if unit == "share" else 1
+    return f"[{number(factor * low)}, {number(factor * high)}]"
+
+
+def rate(k: float, n: int) -> str:
+    """Write a rate in percent; an empty sample has none."""
+    return f"{number(100 * k / n)} %" if n else DASH
+
+
+def ago(at: datetime | None, now: datetime) -> str:
+    """Say how long ago `at` was, in the largest unit that fits; None is "never"."""
+    if at is None:
+        return "never"
+    seconds = (now - at).total_seconds()
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min"), (1, "s")):
+        if seconds >= size:
+            return f"{int(seconds // size)} {unit} ago"
+    return "just now"
+
+
+def stamp(at: datetime | None) -> str:
+    """Write an instant to the second in UTC; None is a dash."""
+    return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S") if at is not None else DASH

@@ -1,0 +1,105 @@
+"""Maps an endpoint's answer onto golden token ids, position by position, and golden scores back onto the answer."""
+
+from dataclasses import dataclass
+
+from monitor.ports import ScoreTask, Scores, Tokenizer
+from monitor.types import Exchange, GoldenPosition, GoldenView, TokenLogprob, TopToken
+
+
+@dataclass(frozen=True, slots=True)
+class _Slot:
+    """One position of the answer in golden ids: the sampled token, and the listed tokens with their logprobs."""
+
+    token_id: int
+    logprob: float | None
+    listed: dict[int, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Aligned:
+    """An exchange in golden ids. ``task`` is None when there is nothing to score; ``problem`` then says why."""
+
+    exchange_id: str
+    run_id: str
+    prompt_tokens: int
+    slots: tuple[_Slot, ...]
+    task: ScoreTask | None
+    problem: str | None
+
+    def view(self, scores: Scores | None) -> GoldenView:
+        """The golden view, with positions when there are `scores` for the task."""
+        positions = () if scores is None else tuple(_position(t, slot, scores) for t, slot in enumerate(self.slots))
+        return GoldenView(
+            exchange_id=self.exchange_id, run_id=self.run_id, prompt_tokens=self.prompt_tokens,
+            positions=positions, problem=self.problem,
+        )  # fmt: skip
+
+
+def align(exchange: Exchange, tokenizer: Tokenizer) -> Aligned:
+    """Express `exchange` in golden ids.
+
+    The answer is used up to the first token that is not in the golden vocabulary or has no usable logprob; a listed
+    alternative that cannot be mapped stays in the rest bucket, which is exact for a tail-bucket divergence.
+    """
+    request = exchange.request
+    if request is None:
+        return Aligned(exchange.exchange_id, exchange.run_id, 0, (), None, "the request is not known")
+    prompt_ids = tuple(tokenizer.prompt_ids(request.messages, request.tools))
+    slots, problem = _slots(exchange.choice.logprobs or (), tokenizer)
+    task = None
+    if slots:
+        task = ScoreTask(
+            prompt_ids=prompt_ids,
+            completion_ids=tuple(slot.token_id for slot in slots),
+            gather=tuple(tuple(slot.listed) for slot in slots),
+        )
+    return Aligned(exchange.exchange_id, exchange.run_id, len(prompt_ids), tuple(slots), task, problem)
+
+
+def _slots(entries: tuple[TokenLogprob, ...], tokenizer: Tokenizer) -> tuple[list[_Slot], str | None]:
+    slots: list[_Slot] = []
+    for position, entry in enumerate(entries):
+        token_id = _id(entry, tokenizer)
+        if token_id is None:
+            return slots, f"token {entry.token!r} at position {position} is not in the golden vocabulary"
+        listed = _listed(entry, token_id, tokenizer)
+        if not listed:
+            return slots, f"no usable logprob at position {position}"
+        slots.append(_Slot(token_id, entry.logprob, listed))
+    return slots, None if slots else "the answer has no logprobs"
+
+
+def _listed(entry: TokenLogprob, token_id: int, tokenizer: Tokenizer) -> dict[int, float]:
+    """Golden id -> endpoint logprob of the alternatives and of the sampled token, first mention wins."""
+    listed: dict[int, float] = {}
+    for top in entry.top:
+        top_id = _id(top, tokenizer)
+        if top_id is not None and top.logprob is not None:
+            listed.setdefault(top_id, top.logprob)
+    if entry.logprob is not None:
+        listed.setdefault(token_id, entry.logprob)
+    return listed
+
+
+def _id(token: TokenLogprob | TopToken, tokenizer: Tokenizer) -> int | None:
+    """Golden id by exact bytes; an endpoint's own id is believed only where it gives no text at all."""
+    found = tokenizer.token_id(token.token, token.bytes)
+    return token.id if found is None and not token.token and not token.bytes else found
+
+
+def _position(t: int, slot: _Slot, scores: Scores) -> GoldenPosition:
+    golden_top1 = int(scores.top_ids[t, 0])
+    endpoint_top1 = max(slot.listed, key=slot.listed.__getitem__)
+    return GoldenPosition(
+        position=t,
+        token_id=slot.token_id,
+        golden_logprob=float(scores.logprob[t]),
+        golden_rank=int(scores.rank[t]),
+        golden_entropy_nats=float(scores.entropy_nats[t]),
+        golden_top1_logprob=float(scores.top_logprobs[t, 0]),
+        endpoint_logprob=slot.logprob,
+        endpoint_at_golden_top1=slot.listed.get(golden_top1),
+        top1_same=endpoint_top1 == golden_top1,
+        endpoint_top=tuple(slot.listed.values()),
+        golden_top=tuple(float(value) for value in scores.gathered[t]),
+    )

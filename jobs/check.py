@@ -1,0 +1,157 @@
+"""What the configured plan does to a day: requests, tokens and money, per endpoint and probe."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from rich.table import Table
+
+from monitor.codec import plain
+from monitor.config import Config, ProbePlan
+from monitor.types import Endpoint
+
+_DAY_S = 86_400.0
+_MILLION = 1e6
+
+
+class _Cost(Protocol):
+    """Requests and tokens of one run of a probe."""
+
+    @property
+    def n_requests(self) -> int: ...
+    @property
+    def tokens_in(self) -> int: ...
+    @property
+    def tokens_out(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanRow:
+    """What one probe does to one endpoint in a day. ``usd_per_day`` is None where a price is unknown."""
+
+    endpoint: str
+    probe: str
+    every_s: float
+    requests_per_day: float
+    tokens_in_per_day: float
+    tokens_out_per_day: float
+    usd_per_day: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanTotal:
+    """The sum of all rows; ``usd_per_day`` is None when a row has no price, ``usd_known_per_day`` adds the others."""
+
+    n_rows: int
+    n_unpriced: int
+    requests_per_day: float
+    tokens_in_per_day: float
+    tokens_out_per_day: float
+    usd_per_day: float | None
+    usd_known_per_day: float
+
+
+def plan_rows(config: Config) -> list[PlanRow]:
+    """Return one row per endpoint and probe, in the order of the file's endpoints.
+
+    Token numbers are what the probes expect to send and at most receive; the golden engine costs no requests.
+    """
+    return [
+        _row(entry.endpoint, plan)
+        for entry in config.endpoints
+        for plan in config.plans
+        if entry.endpoint.name in plan.endpoints
+    ]
+
+
+def total(rows: Sequence[PlanRow]) -> PlanTotal:
+    """Return the sum of `rows`."""
+    prices = [row.usd_per_day for row in rows if row.usd_per_day is not None]
+    return PlanTotal(
+        n_rows=len(rows),
+        n_unpriced=len(rows) - len(prices),
+        requests_per_day=sum(row.requests_per_day for row in rows),
+        tokens_in_per_day=sum(row.tokens_in_per_day for row in rows),
+        tokens_out_per_day=sum(row.tokens_out_per_day for row in rows),
+        usd_per_day=sum(prices) if len(prices) == len(rows) else None,
+        usd_known_per_day=sum(prices),
+    )
+
+
+def as_json(config: Config) -> dict[str, Any]:
+    """Return the plan as one JSON-able document."""
+    rows = plan_rows(config)
+    return {
+        "vantage": config.vantage,
+        "endpoints": [entry.endpoint.name for entry in config.endpoints],
+        "references": sorted(config.references),
+        "detectors": [detector.kind for detector in config.detectors],
+        "plan": plain(rows),
+        "total": plain(total(rows)),
+    }
+
+
+def plan_table(rows: Sequence[PlanRow]) -> Table:
+    """Return the plan as a table for people."""
+    table = Table(title="Plan per day", caption="Tokens in are estimated, tokens out are the most that can come.")
+    for name in ("endpoint", "probe", "every"):
+        table.add_column(name, overflow="fold")  # a name that is cut short cannot be looked up
+    for name in ("requests", "tokens in", "tokens out", "USD"):
+        table.add_column(name, justify="right")
+    for row in rows:
+        table.add_row(row.endpoint, row.probe, every_text(row.every_s), *_numbers(row), usd_text(row.usd_per_day))
+    everything = total(rows)
+    table.add_section()
+    table.add_row("total", "", "", *_numbers(everything), _total_usd(everything))
+    return table
+
+
+def every_text(every_s: float) -> str:
+    """Return an interval as the configuration writes it."""
+    for unit, seconds in (("d", 86_400), ("h", 3600), ("m", 60)):
+        if every_s >= seconds and every_s % seconds == 0:
+            return f"{every_s / seconds:.0f}{unit}"
+    return f"{every_s:g}s"
+
+
+def usd_text(usd: float | None) -> str:
+    """Return an amount of money; an unknown one says so."""
+    if usd is None:
+        return "unknown"
+    return f"{usd:.2f}" if usd >= 1 or usd == 0 else f"{usd:.2g}"
+
+
+def _total_usd(everything: PlanTotal) -> str:
+    if everything.usd_per_day is not None:
+        return usd_text(everything.usd_per_day)
+    if everything.n_unpriced == everything.n_rows:
+        return "unknown"
+    return f"{usd_text(everything.usd_known_per_day)} + unknown"
+
+
+def _numbers(row: PlanRow | PlanTotal) -> tuple[str, ...]:
+    counts = (row.requests_per_day, row.tokens_in_per_day, row.tokens_out_per_day)
+    return tuple(f"{count:,.0f}" if count >= 10 or count == 0 else f"{count:.1f}" for count in counts)
+
+
+def _row(endpoint: Endpoint, plan: ProbePlan) -> PlanRow:
+    cost: _Cost = plan.probe.cost()
+    runs = _DAY_S / plan.every_s
+    parts = ((cost.tokens_in, endpoint.price_in_usd), (cost.tokens_out, endpoint.price_out_usd))
+    usd = _usd(parts)
+    return PlanRow(
+        endpoint=endpoint.name,
+        probe=plan.probe.kind,
+        every_s=plan.every_s,
+        requests_per_day=cost.n_requests * runs,
+        tokens_in_per_day=cost.tokens_in * runs,
+        tokens_out_per_day=cost.tokens_out * runs,
+        usd_per_day=None if usd is None else usd * runs,
+    )
+
+
+def _usd(parts: Iterable[tuple[int, float | None]]) -> float | None:
+    """Return the price of one run; None when tokens are used whose price is unknown."""
+    used = [(tokens, price) for tokens, price in parts if tokens]
+    known = [tokens * price / _MILLION for tokens, price in used if price is not None]
+    return sum(known) if len(known) == len(used) else None

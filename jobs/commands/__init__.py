@@ -1,0 +1,1 @@
+"""The commands: signatures and help; each body imports its work."""

@@ -1,0 +1,57 @@
+"""Commands on captures and local endpoints: decode, replay, lab."""
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from jobs.commands.options import AsJson, home
+
+
+class Format(StrEnum):
+    """Formats of capture files."""
+
+    SSE = "sse"
+    HTTP = "http"
+    READS = "reads"
+    TIMED = "timed"
+    CAPTURE = "capture"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this file to `app`."""
+    for command in (decode, replay, lab):
+        app.command()(command)
+
+
+def decode(
+    file: Annotated[Path, typer.Argument(help="The capture file.")],
+    *,
+    form: Annotated[Format, typer.Option("--format", "-f", help="What the file holds.")] = Format.SSE,
+    as_json: AsJson = False,
+) -> None:
+    """Decode a capture file into its exchange record, offline; exit 1 when it holds no complete answer."""
+    from jobs.decode import run  # noqa: PLC0415
+
+    raise typer.Exit(run(file, form.value, as_json=as_json, out=sys.stdout))
+
+
+def replay(
+    path: Annotated[Path, typer.Argument(help="A capture or timed script, or a folder of them (served in turn).")],
+    *,
+    port: Annotated[int, typer.Option(help="Port on this machine; 0 takes a free one.")] = 0,
+    form: Annotated[Format | None, typer.Option("--format", "-f", help="What the files hold; default: by suffix.")] = None,
+) -> None:
+    """Serve captures or timed scripts as an endpoint, until Ctrl-C."""
+    from jobs.replay import serve  # noqa: PLC0415
+
+    raise typer.Exit(serve(path, port, sys.stdout, format=form.value if form else None))
+
+
+def lab() -> None:
+    """Start the four lab endpoints and print their addresses, until Ctrl-C."""
+    from jobs.demo_service import run_lab  # noqa: PLC0415
+
+    raise typer.Exit(run_lab(home()))

@@ -1,0 +1,102 @@
+"""Commands that measure: demo, probe, init, check, schema."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from jobs.commands.options import CONFIG, OUT, AsJson, ConfigFile, OutFolder, home
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this file to `app`."""
+    for command in (demo, probe, init, check, schema):
+        app.command()(command)
+
+
+def demo(
+    *,
+    once: Annotated[bool, typer.Option("--once", help="One cycle in one process, then exit.")] = False,
+    as_json: AsJson = False,
+    out: OutFolder = OUT,
+) -> None:
+    """Show the main job on four local real endpoints, one faithful and three not.
+
+    With --once: prints the verdict table and exits 0 when the four were told apart rightly, else 1.
+    Without: starts the lab and the whole service, and prints the dashboard's address.
+    """
+    if once:
+        from jobs.demo import run_once  # noqa: PLC0415
+
+        raise typer.Exit(run_once(home(), out, as_json=as_json))
+    from jobs.demo_service import run  # noqa: PLC0415
+
+    raise typer.Exit(run(home()))
+
+
+def probe(
+    endpoints: Annotated[list[str], typer.Argument(help="Names from the configuration, or patterns such as acme/*.")],
+    *,
+    config: ConfigFile = CONFIG,
+    kind: Annotated[list[str] | None, typer.Option(help="Only these probes; default: all in the file.")] = None,
+    as_json: AsJson = False,
+    out: OutFolder = OUT,
+) -> None:
+    """Probe and judge endpoints now, without the service; the evidence goes to a folder."""
+    from jobs.probe_now import run  # noqa: PLC0415
+    from jobs.settings import load_config  # noqa: PLC0415
+
+    loaded = load_config(config, os.environ)
+    raise typer.Exit(run(loaded, endpoints, kind or [], out, as_json=as_json))
+
+
+def init(
+    url: Annotated[str, typer.Argument(help="Base address of the API, such as https://api.acme.example/v1.")],
+    *,
+    api_key_env: Annotated[str | None, typer.Option(help="Environment variable that holds the key.")] = None,
+    model: Annotated[str | None, typer.Option(help="Model to ask; default: the first of the list.")] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", help="File to write; - prints it.")] = CONFIG,
+) -> None:
+    """Ask an endpoint what it is and write a configuration for it."""
+    from jobs.init import init as ask  # noqa: PLC0415
+    from jobs.settings import catalogues  # noqa: PLC0415
+    from monitor.errors import UsageError  # noqa: PLC0415
+
+    if str(output) != "-" and output.exists():
+        raise UsageError(f"{output} exists already; choose another --output, or - to print")
+    kinds = tuple(catalogues(detectors=False).probes)
+    text = ask(
+        url, api_key_env=api_key_env, environ=os.environ, model=model, kinds=kinds,
+        report=lambda line: typer.echo(line, err=True),
+    )  # fmt: skip
+    if str(output) == "-":
+        typer.echo(text, nl=False)
+        return
+    output.write_text(text, encoding="utf-8")
+    typer.echo(f"wrote {output}; next: weighmaster check", err=True)
+
+
+def check(*, config: ConfigFile = CONFIG, as_json: AsJson = False) -> None:
+    """Validate the configuration and show the plan: requests, tokens and money per day."""
+    import orjson  # noqa: PLC0415
+    from rich.console import Console  # noqa: PLC0415
+
+    from jobs import check as plan  # noqa: PLC0415
+    from jobs.settings import load_config  # noqa: PLC0415
+
+    loaded = load_config(config, os.environ)
+    if as_json:
+        typer.echo(orjson.dumps(plan.as_json(loaded)).decode())
+    else:
+        Console().print(plan.plan_table(plan.plan_rows(loaded)))
+
+
+def schema() -> None:
+    """Print the JSON Schema of the configuration file."""
+    import orjson  # noqa: PLC0415
+
+    from jobs.settings import catalogues  # noqa: PLC0415
+    from monitor.config import json_schema  # noqa: PLC0415
+
+    typer.echo(orjson.dumps(json_schema(catalogues()), option=orjson.OPT_INDENT_2).decode())

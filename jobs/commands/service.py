@@ -1,0 +1,91 @@
+"""Commands of the service: up, agent, store, judge, dashboard, status."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from jobs.commands.options import CONFIG, AsJson, ConfigFile, Port, StoreUrl
+
+if TYPE_CHECKING:
+    from monitor.config_types import Config
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this file to `app`."""
+    for command in (up, agent, store, judge, dashboard, status):
+        app.command()(command)
+
+
+def up(*, config: ConfigFile = CONFIG) -> None:
+    """Run the whole service on this machine: store, agent, judge and dashboard."""
+    from jobs.service import log_to_stderr  # noqa: PLC0415
+    from jobs.up import run  # noqa: PLC0415
+
+    log_to_stderr()
+    raise typer.Exit(run(config, _load(config)))
+
+
+def agent(*, config: ConfigFile = CONFIG, store_url: StoreUrl = None) -> None:
+    """Probe on schedule, keep results in the spool, push them to the store."""
+    from jobs.service import log_to_stderr, run_agent  # noqa: PLC0415
+
+    log_to_stderr()
+    loaded = _load(config, detectors=False)
+    run_agent(loaded, store_url or loaded.store.listen.url)
+
+
+def store(*, config: ConfigFile = CONFIG, port: Port = None) -> None:
+    """Own the database: take results in, answer the dashboard and the judge."""
+    from jobs.service import log_to_stderr, print_url  # noqa: PLC0415
+    from jobs.store_process import serve  # noqa: PLC0415
+
+    log_to_stderr()
+    loaded = _load(config, detectors=False)
+    at, token = loaded.store.listen, loaded.store.token
+    serve(
+        Path(loaded.store.path), at.host, at.port if port is None else port,
+        token=token.get_secret_value() if token else None, ready=print_url,
+    )  # fmt: skip
+
+
+def judge(*, config: ConfigFile = CONFIG, store_url: StoreUrl = None) -> None:
+    """Compare what was probed with the golden weights and post verdicts."""
+    from jobs.service import log_to_stderr, run_judge  # noqa: PLC0415
+
+    log_to_stderr()
+    loaded = _load(config)
+    run_judge(loaded, store_url or loaded.store.listen.url)
+
+
+def dashboard(*, config: ConfigFile = CONFIG, store_url: StoreUrl = None, port: Port = None) -> None:
+    """Serve the pages."""
+    from jobs.dashboard_process import serve  # noqa: PLC0415
+    from jobs.service import log_to_stderr  # noqa: PLC0415
+
+    log_to_stderr()
+    loaded = _load(config, detectors=False)
+    at, token = loaded.dashboard.listen, loaded.store.token
+    if token:
+        os.environ["WEIGHMASTER_TOKEN"] = token.get_secret_value()
+    bound = at.port if port is None else port
+    raise typer.Exit(serve(store_url=store_url or loaded.store.listen.url, host=at.host, port=bound))
+
+
+def status(*, config: ConfigFile = CONFIG, store_url: StoreUrl = None, as_json: AsJson = False) -> None:
+    """Print the newest verdicts of all endpoints; exit 1 when one fails or is suspect, 3 when nothing is known."""
+    from jobs.status import run  # noqa: PLC0415
+
+    loaded = _load(config, detectors=False)
+    token = loaded.store.token
+    raise typer.Exit(
+        run(store_url or loaded.store.listen.url, token.get_secret_value() if token else None, as_json=as_json)
+    )  # fmt: skip
+
+
+def _load(config: Path, *, detectors: bool = True) -> "Config":
+    from jobs.settings import load_config  # noqa: PLC0415
+
+    return load_config(config, os.environ, detectors=detectors)
+

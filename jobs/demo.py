@@ -1,0 +1,112 @@
+"""The main job on local real endpoints: which of four is faithful, and what is wrong with the others."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import orjson
+from rich.console import Console
+
+from jobs import evidence_folder
+from jobs.clock import SystemClock
+from jobs.golden import ensure_golden
+from jobs.lab import Lab
+from jobs.pipeline import Judged, Probed, Prober, judge_endpoint, probe_endpoint
+from jobs.settings import catalogues
+from jobs.verdict_table import row, table
+from jobs.version import version
+from monitor.ports import Probe, Scorer
+from monitor.types import Endpoint
+from monitor.wire.dispatch import protocols
+from probes.client import HttpClient
+from probes.heartbeat import Heartbeat
+from probes.limits import Limits
+
+SEED = 20260101
+# What the lab is built to show: status, and a word that the cause must contain.
+EXPECTED: Mapping[str, tuple[str, str]] = {
+    "lab/faithful": ("pass", ""),
+    "lab/degraded": ("fail", "weights"),
+    "lab/misconfigured": ("fail", "template"),
+    "lab/faulty": ("fail", "truncated"),
+}
+
+
+async def once(home: Path, out: Path, console: Console) -> list[dict[str, Any]]:
+    """Probe and judge the four lab endpoints once; return the rows of the verdict table.
+
+    Evidence goes to `out`; progress to `console`.
+    """
+    folder = evidence_folder.prepare(out)
+    golden = await asyncio.to_thread(ensure_golden, home, console.print)
+    async with Lab.start(home, console.print) as lab:
+        probed = [await _probe(endpoint, console) for endpoint in lab.endpoints]
+    console.print("loading the golden engine and scoring")
+    scorer = await asyncio.to_thread(_engine, golden)
+    rows = []
+    for one in probed:
+        judged = await asyncio.to_thread(_judge, one, scorer)
+        evidence_folder.keep(folder, judged)
+        rows.append(row(judged))
+    return rows
+
+
+def as_expected(rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether the faithful endpoint passed and the others were caught for the right cause."""
+    found = {one["endpoint"]: (one["status"], one["cause"] or "") for one in rows}
+    return all(
+        name in found and found[name][0] == status and cause in found[name][1]
+        for name, (status, cause) in EXPECTED.items()
+    )
+
+
+def run_once(home: Path, out: Path, *, as_json: bool) -> int:
+    """Run the cycle and print the table (or one JSON document); 0 when the lab was told apart rightly, else 1."""
+    console = Console(stderr=True, highlight=False)
+    rows = asyncio.run(once(home, out, console))
+    if as_json:
+        print(orjson.dumps({"endpoints": rows}).decode())  # noqa: T201  # the document that --json promises
+    else:
+        Console(width=None if Console().is_terminal else 160).print(table(rows))
+        for one in rows:
+            console.print(f"{one['endpoint']}: {one['reason']}", markup=False)
+        console.print(f"evidence: {out}", markup=False)
+    return 0 if as_expected(rows) else 1
+
+
+async def _probe(endpoint: Endpoint, console: Console) -> Probed:
+    def report(probe: Probe, done: int, total: int) -> None:
+        if done == total:
+            console.print(f"{endpoint.name}: {probe.kind} done, {total} requests", markup=False)
+
+    clock = SystemClock()
+    prober = Prober(clock=clock, vantage="local", version=version(), seed=SEED, concurrency=1)
+    probes = [probe() for probe in catalogues(detectors=False).probes.values()]
+    async with _client(endpoint, clock) as client:
+        return await probe_endpoint(endpoint, client, probes, prober, report)
+
+
+@asynccontextmanager
+async def _client(endpoint: Endpoint, clock: SystemClock) -> AsyncIterator[HttpClient]:
+    async with Heartbeat(clock).beating() as heartbeat:
+        client = HttpClient(
+            endpoint, protocols()[endpoint.protocol], key=None, clock=clock, heartbeat=heartbeat,
+            limits=Limits(first_byte_s=30, stall_s=15, total_s=90),
+        )  # fmt: skip
+        try:
+            yield client
+        finally:
+            await client.aclose()
+
+
+def _engine(golden: Path) -> Scorer:
+    from reference.engine import TorchEngine  # noqa: PLC0415  # torch is imported only when it is needed
+
+    return TorchEngine.load(golden)
+
+
+def _judge(probed: Probed, scorer: Scorer) -> Judged:
+    detectors = [detector() for detector in (catalogues().detectors or {}).values()]
+    return judge_endpoint(probed, scorer, detectors, SystemClock())

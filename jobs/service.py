@@ -1,0 +1,89 @@
+"""Runs one process of the service until it is told to stop."""
+
+import asyncio
+import json
+import logging
+import signal
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from jobs.backlog import Backlog
+from jobs.clients import http_client
+from jobs.clock import SystemClock
+from jobs.store_client import StoreClient
+from monitor.config_types import Config
+from probes.heartbeat import Heartbeat
+from storage.spool import SqliteSpool
+
+
+def log_to_stderr() -> None:
+    """One line per event on standard error, in UTC."""
+    logging.basicConfig(
+        stream=sys.stderr, level=logging.INFO, format="%(asctime)sZ %(levelname)s %(name)s: %(message)s",
+        datefmt="%Y-%m-%dT%H:%M:%S",
+    )  # fmt: skip
+    logging.Formatter.converter = time.gmtime
+    # APScheduler tells every wake-up at INFO.
+    logging.getLogger("apscheduler").setLevel(logging.WARNING)
+
+
+def print_url(url: str) -> None:
+    """Say on standard output where this process answers, as one line of JSON."""
+    sys.stdout.write(json.dumps({"url": url}) + "\n")
+    sys.stdout.flush()
+
+
+def run_agent(config: Config, store_url: str) -> None:
+    """Run the agent until SIGINT or SIGTERM."""
+    asyncio.run(_until_stopped(lambda stop: _agent(config, store_url, stop)))
+
+
+def run_judge(config: Config, store_url: str) -> None:
+    """Run the judge until SIGINT or SIGTERM."""
+    asyncio.run(_until_stopped(lambda stop: _judge(config, store_url, stop)))
+
+
+async def _agent(config: Config, store_url: str, stop: asyncio.Event) -> None:
+    from jobs.agent import Agent  # noqa: PLC0415  # the judge needs no scheduler
+
+    clock = SystemClock()
+    spool = SqliteSpool(Path(config.agent.spool), writer=f"agent-{config.vantage}")
+    store = StoreClient(store_url, token=_token(config))
+    async with Heartbeat(clock).beating() as heartbeat:
+        agent = Agent(
+            config, Backlog(spool), store, clock,
+            lambda entry: http_client(
+                entry.endpoint, entry.api_key.get_secret_value() if entry.api_key else None, clock, heartbeat
+            ),
+        )  # fmt: skip
+        try:
+            await agent.run(stop)
+        finally:
+            await store.aclose()
+            spool.close()
+
+
+async def _judge(config: Config, store_url: str, stop: asyncio.Event) -> None:
+    from jobs.judge import Judge, torch_scorer  # noqa: PLC0415  # the agent must not import scipy
+
+    spool = SqliteSpool(Path(config.agent.spool).with_name("judge-spool.sqlite"), writer="judge")
+    store = StoreClient(store_url, token=_token(config))
+    try:
+        await Judge(config, spool, store, SystemClock(), torch_scorer).run(stop)
+    finally:
+        await store.aclose()
+        spool.close()
+
+
+def _token(config: Config) -> str | None:
+    return config.store.token.get_secret_value() if config.store.token else None
+
+
+async def _until_stopped(work: Callable[[asyncio.Event], Awaitable[None]]) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for name in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(name, stop.set)
+    await work(stop)

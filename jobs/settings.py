@@ -1,0 +1,65 @@
+"""Joins what this installation offers with the configuration file that the user wrote."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from monitor.catalogue import scan
+from monitor.config import Catalogues, Config, load
+from monitor.errors import UsageError
+
+DEFAULT_PATH = Path("weighmaster.yaml")
+
+
+def catalogues(*, detectors: bool = True) -> Catalogues:
+    """Return the probes, detectors and protocols that exist.
+
+    Parameters
+    ----------
+    detectors
+        False leaves the detectors out, and with them scipy: for the agent.
+    """
+    import probes  # noqa: PLC0415  # --help stays light
+    from monitor.wire.dispatch import protocols  # noqa: PLC0415
+
+    return Catalogues(
+        probes=scan(probes, "PROBE"),
+        detectors=_detectors() if detectors else None,
+        protocols=tuple(protocols()),
+    )
+
+
+def _detectors() -> dict[str, type]:
+    import monitor.detectors  # noqa: PLC0415  # imports scipy
+
+    return scan(monitor.detectors, "DETECTOR")
+
+
+def load_config(path: Path, environ: Mapping[str, str], *, detectors: bool = True) -> Config:
+    """Return the configuration in the file at `path`.
+
+    Raises
+    ------
+    UsageError
+        When the file cannot be read.
+    ConfigError
+        With all mistakes in it.
+    """
+    return load(read_text(path), environ, catalogues(detectors=detectors), source=str(path))
+
+
+def read_text(path: Path) -> str:
+    """Return the text of the file at `path`.
+
+    Raises
+    ------
+    UsageError
+        When there is no such file, or it is not UTF-8 text.
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise UsageError(f"{path}: no such file; `weighmaster init URL` writes one for an endpoint") from None
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}: is not UTF-8 text (byte {error.start}); save it as UTF-8") from None
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}") from None

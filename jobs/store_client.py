@@ -1,0 +1,218 @@
+"""The store as its writers and readers see it: pushes a spool, reads typed nouns."""
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypeVar
+
+import httpx
+import orjson
+
+from monitor.codec import decode
+from monitor.errors import StoreError
+from monitor.ports import Entry, Spool
+from monitor.types import Incident, JudgedRun, RunRecord, Verdict
+
+T = TypeVar("T")
+
+BATCH_BYTES = 8 * 2**20
+"""A batch is cut at about this size, so that neither side holds much at once; one record may be larger."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Records:
+    records: tuple[RunRecord, ...]
+    judged: tuple[JudgedRun, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Verdicts:
+    verdicts: tuple[Verdict, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Incidents:
+    incidents: tuple[Incident, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _LastSlot:
+    endpoint: str
+    probe: str
+    slot_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _LastSlots:
+    slots: tuple[_LastSlot, ...]
+
+
+class _TooLargeError(Exception):
+    """The store refused a body for its size."""
+
+
+def _cut(entries: Sequence[Entry]) -> list[Entry]:
+    """Return the first entries that together stay under `BATCH_BYTES`, at least one."""
+    size = 0
+    for index, entry in enumerate(entries):
+        size += len(entry.data)
+        if index and size > BATCH_BYTES:
+            return list(entries[:index])
+    return list(entries)
+
+
+class StoreClient:
+    """Talks to the store's HTTP API. Every failure is a `StoreError` that names the address.
+
+    Parameters
+    ----------
+    url
+        Base address, such as ``http://127.0.0.1:8600``.
+    token
+        The store's bearer token, if it wants one.
+    transport
+        Replaces the network in tests.
+    """
+
+    def __init__(
+        self, url: str, *, token: str | None = None, transport: httpx.AsyncBaseTransport | None = None
+    ) -> None:
+        logging.getLogger("httpx").setLevel(logging.WARNING)  # at INFO it logs every address it asks
+        self._url = url.rstrip("/")
+        self._http = httpx.AsyncClient(
+            base_url=self._url,
+            headers={"Authorization": f"Bearer {token}"} if token else {},
+            timeout=httpx.Timeout(60, connect=5),
+            transport=transport,
+            trust_env=False,
+            follow_redirects=False,
+        )
+
+    async def aclose(self) -> None:
+        """Close connections. Idempotent."""
+        await self._http.aclose()
+
+    async def push(self, spool: Spool, limit: int = 200) -> int:
+        """Send all that `spool` holds, oldest first, and confirm what the store has.
+
+        Parameters
+        ----------
+        spool
+            Read and confirmed in a thread, so that disk waits do not stop the event loop.
+        limit
+            Most records per request; halved for the rest of this push when the store finds a body too large.
+
+        Returns
+        -------
+        int
+            Records confirmed.
+
+        Raises
+        ------
+        StoreError
+            When the store cannot be reached or refuses. What was not confirmed stays in the spool, and sending it
+            again is safe: the store drops what it already has.
+        """
+        pushed = 0
+        while entries := _cut(await asyncio.to_thread(spool.pending, limit)):
+            try:
+                mark = await self._ingest(spool.writer, entries)
+            except _TooLargeError:
+                if len(entries) == 1:
+                    raise StoreError(
+                        f"{self._url}: record {entries[0].seq} ({entries[0].kind}, {len(entries[0].data)} bytes) is "
+                        "larger than the store takes; it stays in the spool"
+                    ) from None
+                limit = len(entries) // 2
+                continue
+            if mark < entries[-1].seq:
+                raise StoreError(f"{self._url}: took records up to {entries[-1].seq} but confirmed only {mark}")
+            await asyncio.to_thread(spool.confirm, entries[-1].seq)
+            pushed += len(entries)
+        return pushed
+
+    async def _ingest(self, writer: str, entries: Sequence[Entry]) -> int:
+        body = orjson.dumps(
+            {
+                "writer": writer,
+                "entries": [{"seq": e.seq, "kind": e.kind, "data": orjson.Fragment(e.data)} for e in entries],
+            }
+        )
+        reply = await self._ask("POST", "ingest", content=body, headers={"Content-Type": "application/json"})
+        mark = self._object(reply).get("mark")
+        if type(mark) is not int:
+            raise StoreError(f"{self._url}/api/ingest answered without a mark: is this a Weighmaster store?")
+        return mark
+
+    async def _ask(self, method: str, path: str, **what: Any) -> bytes:
+        try:
+            reply = await self._http.request(method, f"/api/{path}", **what)
+        except httpx.HTTPError as error:
+            what_failed = f"{type(error).__name__}: {error}"
+            raise StoreError(f"{self._url} cannot be reached ({what_failed}): is the store running?") from None
+        if reply.status_code == 413:
+            raise _TooLargeError
+        if reply.status_code != 200:
+            raise StoreError(f"{self._url}/api/{path} answered {reply.status_code}: {_reason(reply)}")
+        return reply.content
+
+    def _object(self, reply: bytes) -> dict[str, Any]:
+        try:
+            given = orjson.loads(reply)
+        except orjson.JSONDecodeError:
+            given = None
+        if not isinstance(given, dict):
+            raise StoreError(f"{self._url} answered something else than a JSON object: is this a Weighmaster store?")
+        return given
+
+    async def _read(self, kind: type[T], path: str, **query: str | int | None) -> T:
+        reply = await self._ask("GET", path, params={k: v for k, v in query.items() if v is not None})
+        try:
+            return decode(kind, reply)
+        except ValueError as error:
+            remedy = "use one version of agent, store and judge"
+            raise StoreError(f"{self._url}/api/{path}: {error}; {remedy}") from None
+
+    async def health(self) -> Mapping[str, Any]:
+        """What the store says of itself; ``{"status": "ok"}`` when it works."""
+        return self._object(await self._ask("GET", "health"))
+
+    async def mark(self, writer: str) -> int:
+        """Highest sequence number that the store has of `writer`."""
+        return int(self._object(await self._ask("GET", "mark", params={"writer": writer}))["mark"])
+
+    async def unjudged(self, limit: int = 20) -> list[RunRecord]:
+        """Runs that nobody judged yet, oldest first (at most 200)."""
+        return list((await self._read(_Records, "unjudged", limit=limit)).records)
+
+    async def runs(
+        self, endpoint: str, probe: str | None = None, limit: int = 20
+    ) -> tuple[list[RunRecord], list[JudgedRun]]:
+        """Runs of an endpoint, newest first (at most 200), and what the golden side said of them."""
+        found = await self._read(_Records, "runs", endpoint=endpoint, probe=probe, limit=limit)
+        return list(found.records), list(found.judged)
+
+    async def open_incidents(self, endpoint: str | None = None) -> list[Incident]:
+        """Incidents that are not closed, last opened first."""
+        return list((await self._read(_Incidents, "incidents", endpoint=endpoint, open_only="true")).incidents)
+
+    async def verdicts(
+        self, endpoint: str | None = None, detector: str | None = None, limit: int = 100
+    ) -> list[Verdict]:
+        """Verdicts, newest first (at most 1000)."""
+        found = await self._read(_Verdicts, "verdicts", endpoint=endpoint, detector=detector, limit=limit)
+        return list(found.verdicts)
+
+    async def last_slots(self) -> dict[tuple[str, str], datetime]:
+        """The latest slot of each (endpoint, probe)."""
+        found = await self._read(_LastSlots, "last-slots")
+        return {(slot.endpoint, slot.probe): slot.slot_at for slot in found.slots}
+
+
+def _reason(reply: httpx.Response) -> str:
+    try:
+        return str(orjson.loads(reply.content)["error"])[:500]
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        return reply.reason_phrase or "no reason given"

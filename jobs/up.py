@@ -1,0 +1,144 @@
+"""Supervises the four processes of the service: starts them in order, restarts what dies, stops all together."""
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import FrameType
+
+from jobs.dashboard_process import free_port
+from monitor.config_types import Config
+
+log = logging.getLogger(__name__)
+
+NICE = 5
+STOP_S = 20.0
+STEADY_S = 60.0
+MAX_BACKOFF_S = 30.0
+
+
+@dataclass(slots=True)
+class Child:
+    """One supervised process. ``low`` ones give way to the agent, because the agent measures."""
+
+    name: str
+    arguments: Sequence[str]
+    low: bool = True
+    process: subprocess.Popen[str] | None = None
+    started_s: float = 0.0
+    failures: int = 0
+    restart_at_s: float = 0.0
+
+    def start(self, on_line: Callable[[str, str], None]) -> None:
+        """Start the process; its standard output goes to `on_line`, line by line."""
+        self.started_s = time.monotonic()
+        process = subprocess.Popen(  # noqa: S603  # our own command line
+            self.arguments, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True
+        )
+        if self.low:
+            os.setpriority(os.PRIO_PROCESS, process.pid, NICE)
+        self.process = process
+        threading.Thread(target=_lines, args=(self.name, process, on_line), daemon=True).start()
+
+    def backoff_s(self) -> float:
+        """How long to wait before the next start: doubling, forgotten after a steady minute."""
+        steady = time.monotonic() - self.started_s > STEADY_S
+        self.failures = 1 if steady else self.failures + 1
+        return float(min(2.0 ** (self.failures - 1), MAX_BACKOFF_S))
+
+
+class Supervisor:
+    """Keeps children alive until it is told to stop."""
+
+    def __init__(self, children: Sequence[Child], on_line: Callable[[str, str], None]) -> None:
+        self._children, self._on_line = children, on_line
+        self.stop = threading.Event()
+
+    def run(self) -> None:
+        """Start all children in order and watch them until `stop` is set; then end them in reverse order."""
+        try:
+            for child in self._children:
+                child.start(self._on_line)
+                log.info("%s started, pid %d", child.name, child.process.pid if child.process else 0)
+            while not self.stop.wait(0.2):
+                for child in self._children:
+                    self._watch(child)
+        finally:
+            self._end()
+
+    def _watch(self, child: Child) -> None:
+        now = time.monotonic()
+        if child.process is None:
+            if now >= child.restart_at_s:
+                child.start(self._on_line)
+            return
+        code = child.process.poll()
+        if code is None:
+            return
+        wait_s = child.backoff_s()
+        log.error("%s ended with status %d; starting it again in %.0f s", child.name, code, wait_s)
+        child.process, child.restart_at_s = None, now + wait_s
+
+    def _end(self) -> None:
+        alive = [child.process for child in reversed(self._children) if child.process is not None]
+        for process in alive:
+            process.terminate()
+        deadline = time.monotonic() + STOP_S
+        for process in alive:
+            try:
+                process.wait(max(0.1, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def _lines(name: str, process: subprocess.Popen[str], on_line: Callable[[str, str], None]) -> None:
+    if process.stdout is None:
+        return
+    with process.stdout as lines:
+        for line in lines:
+            on_line(name, line.rstrip("\n"))
+
+
+def children(config_path: Path, config: Config) -> tuple[Child, ...]:
+    """The four processes of the service, each as its own command would run it.
+
+    A port 0 in the file is replaced by a free one here, so that it stays the same when a process is started again.
+    """
+    store, pages = config.store.listen, config.dashboard.listen
+    store_port, page_port = store.port or free_port(store.host), pages.port or free_port(pages.host)
+    at = ["--store-url", replace(store, port=store_port).url]
+    parts = {
+        "store": ["--port", str(store_port)],
+        "agent": at,
+        "judge": at,
+        "dashboard": [*at, "--port", str(page_port)],
+    }
+    return tuple(
+        Child(name, [sys.executable, "-m", "jobs.cli", name, "--config", str(config_path), *more], low=name != "agent")
+        for name, more in parts.items()
+    )
+
+
+def run(config_path: Path, config: Config) -> int:
+    """Run the service until SIGINT or SIGTERM. Addresses of store and dashboard go to standard output."""
+    supervisor = Supervisor(children(config_path, config), _say)
+
+    def stop(_signal: int, _frame: FrameType | None) -> None:
+        supervisor.stop.set()
+
+    for name in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(name, stop)
+    supervisor.run()
+    return 0
+
+
+def _say(name: str, line: str) -> None:
+    sys.stdout.write(f"{name}: {line}\n")
+    sys.stdout.flush()

@@ -1,0 +1,182 @@
+"""The kinds of values that the configuration file knows beside plain numbers and text.
+
+Messages never quote a value: after expansion it may be a secret. The checker quotes what stands in the file.
+"""
+
+import re
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationInfo, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+_UNIT_S = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)([smhd])")
+_ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:\[\]/@]+):([0-9]{1,5})")
+
+_DEVICE = r"^(auto|cpu|mps|cuda(:[0-9]{1,3})?)$"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """Where a process listens. Port 0 means any free port."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    @property
+    def url(self) -> str:
+        """Base URL of this address, without a slash at the end."""
+        return f"http://{self}"
+
+
+def mistake(message: str, suggestion: str | None = None) -> PydanticCustomError:
+    """Return an error that the checker shows word for word."""
+    return PydanticCustomError("mistake", "{message}", {"message": message, "suggestion": suggestion})
+
+
+def unknown(what: str, known: Collection[str]) -> PydanticCustomError:
+    """Return an error for a name that does not exist; the checker adds the name and the nearest known one."""
+    return PydanticCustomError("unknown", "unknown {what}", {"what": what, "known": sorted(known)})
+
+
+def parse_duration(value: Any) -> float:
+    """Return the seconds of ``90s``, ``10m``, ``1h`` or ``1d``.
+
+    Raises
+    ------
+    PydanticCustomError
+        When there is no unit, or the duration is not above zero.
+    """
+    if isinstance(value, float | int) and not isinstance(value, bool):
+        raise mistake("a duration needs a unit", "such as 90s, 10m, 1h or 1d")
+    match = _DURATION.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        raise mistake("is not a duration", "write a number and a unit: 90s, 10m, 1h or 1d")
+    seconds = float(match[1]) * _UNIT_S[match[2]]
+    if seconds < 1:
+        raise mistake("is too short", "at least 1s")
+    return seconds
+
+
+def parse_address(value: Any) -> Address:
+    """Return the address of ``host:port`` (``[::1]:80`` for IPv6).
+
+    Raises
+    ------
+    PydanticCustomError
+        When it is not host:port, or the port is above 65535.
+    """
+    match = _ADDRESS.fullmatch(value) if isinstance(value, str) else None
+    if match is None or int(match[2]) > 65535:
+        raise mistake("is not host:port", "such as 127.0.0.1:8317")
+    return Address(host=match[1].strip("[]"), port=int(match[2]))
+
+
+def check_base_url(value: str) -> str:
+    """Return the address of an API without a slash at the end.
+
+    Raises
+    ------
+    PydanticCustomError
+        When it is not http(s), names no host, or carries credentials, a query or a fragment.
+    """
+    try:
+        parts = urlsplit(value)
+        port_is_fine = parts.port != 0
+    except ValueError:
+        raise mistake("is not a URL", "such as https://api.acme.example/v1") from None
+    if parts.scheme not in {"http", "https"} or not parts.hostname or not port_is_fine:
+        raise mistake("is not an http(s) address", "such as https://api.acme.example/v1")
+    if "@" in parts.netloc:
+        raise mistake("must not contain a user name or password", "put the key into api_key: ${NAME}")
+    if "?" in value or "#" in value:
+        raise mistake("must not contain a query or fragment", "put a key into api_key: ${NAME}")
+    if not value.isprintable() or " " in value:
+        raise mistake("contains blanks or control characters", "such as https://api.acme.example/v1")
+    return value.rstrip("/")
+
+
+def check_secret(value: SecretStr | None) -> SecretStr | None:
+    """Return the secret, or None when it is empty.
+
+    Raises
+    ------
+    PydanticCustomError
+        When no HTTP header can carry it.
+    """
+    text = value.get_secret_value().strip() if value else ""
+    if not text:
+        return None
+    if not (text.isascii() and text.isprintable()):
+        raise mistake("cannot be sent in a header", "the value has a line break or a character that is not ASCII")
+    return SecretStr(text)
+
+
+def _among(what: str) -> Callable[[str, ValidationInfo], str]:
+    def check(value: str, info: ValidationInfo) -> str:
+        known: Collection[str] = (info.context or {}).get(what, ())
+        if value not in known:
+            raise unknown(what, known)
+        return value
+
+    return check
+
+
+def _name(value: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._:@+/-]*", value):
+        raise mistake("is not a usable name", "letters, digits and . _ : @ + / - only, such as acme/llama-3.3-70b")
+    return value
+
+
+def _device(value: str) -> str:
+    if not re.fullmatch(_DEVICE, value):
+        raise mistake("is not a device", "auto, cpu, cuda, cuda:N or mps")
+    return value
+
+
+def _text(value: str) -> str:
+    if not value.strip():
+        raise mistake("must not be empty")
+    return value
+
+
+Text = Annotated[str, AfterValidator(_text)]
+"""Text that is not blank."""
+
+Name = Annotated[str, AfterValidator(_name), Field(json_schema_extra={"pattern": r"^[A-Za-z0-9][A-Za-z0-9._:@+/-]*$"})]
+"""A name that is safe in addresses, tables and patterns."""
+
+Duration = Annotated[
+    float,
+    BeforeValidator(parse_duration),
+    WithJsonSchema({"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?[smhd]$", "examples": ["90s", "10m", "1h", "1d"]}),
+]
+"""Seconds, written with a unit."""
+
+Listen = Annotated[
+    Address,
+    BeforeValidator(lambda value: value if isinstance(value, Address) else parse_address(value)),
+    WithJsonSchema({"type": "string", "examples": ["127.0.0.1:8317"]}),
+]
+"""An `Address`, written host:port."""
+
+BaseUrl = Annotated[str, AfterValidator(check_base_url), Field(json_schema_extra={"pattern": "^https?://"})]
+"""The address of an API."""
+
+Secret = Annotated[SecretStr | None, AfterValidator(check_secret)]
+"""A key or token; None when there is none."""
+
+Device = Annotated[str, AfterValidator(_device), Field(json_schema_extra={"pattern": _DEVICE})]
+"""Where weights run."""
+
+Protocol = Annotated[str, AfterValidator(_among("protocol"))]
+"""One of the protocols of the catalogue."""
+
+ReferenceName = Annotated[str, AfterValidator(_among("reference"))]
+"""One of the file's references."""

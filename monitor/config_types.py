@@ -1,0 +1,180 @@
+"""What a configuration holds once it is read: frozen dataclasses whose fields are the schema of the file.
+
+The same rule holds for probes and detectors: a field of the dataclass is a key of the file.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, SecretStr
+
+from monitor.config_fields import (
+    Address,
+    BaseUrl,
+    Device,
+    Duration,
+    Listen,
+    Name,
+    Protocol,
+    ReferenceName,
+    Secret,
+    Text,
+)
+from monitor.types import Endpoint
+
+_STORE_AT = Address(host="127.0.0.1", port=8317)
+_DASHBOARD_AT = Address(host="127.0.0.1", port=8501)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Catalogues:
+    """What exists in this installation: the config loader knows no probe by itself."""
+
+    probes: Mapping[str, type]
+    """Frozen dataclass types by kind."""
+    detectors: Mapping[str, type] | None
+    """The same; None in a process that runs no detectors (they import scipy): that section of the file is skipped."""
+    protocols: Collection[str]
+    """Names of the wire protocols."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreConfig:
+    """The process that owns the database."""
+
+    path: Text = "weighmaster-data/weighmaster.duckdb"
+    """The DuckDB file; relative paths count from the working directory."""
+    listen: Listen = _STORE_AT
+    """host:port of the store's API; port 0 takes any free one."""
+    token: Secret = None
+    """Bearer token that writers and readers must show, written as ${NAME}; absent: none is asked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DashboardConfig:
+    """The pages."""
+
+    listen: Listen = _DASHBOARD_AT
+    """host:port of the dashboard; port 0 takes any free one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentConfig:
+    """The process that probes."""
+
+    spool: Text = "weighmaster-data/spool.sqlite"
+    """The SQLite file that keeps results until the store has them."""
+    concurrency: Annotated[int, Field(ge=1)] = 4
+    """Requests in flight per provider at once; more than a few disturb each other's timing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReferenceConfig:
+    """A golden model."""
+
+    engine: Literal["torch"] = "torch"
+    """What runs the golden weights."""
+    path: Text
+    """Folder with weights, tokenizer and template; relative paths count from the working directory."""
+    device: Device = "auto"
+    """auto, cpu, cuda, cuda:N or mps."""
+    dtype: Literal["float32", "bfloat16", "float16"] = "float32"
+    """Precision in which the golden weights are run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndpointEntry:
+    """One endpoint as the file writes it."""
+
+    name: Name
+    """Unique, usually provider/model."""
+    provider: Name | None = None
+    """Absent: the part of the name before "/"."""
+    base_url: BaseUrl
+    """Address of the API without the last path part, such as https://api.acme.example/v1."""
+    model: Text
+    """The model name that requests carry."""
+    protocol: Protocol = "openai_chat"
+    """How the endpoint speaks."""
+    api_key: Secret = None
+    """Written as ${NAME}; absent or empty: no key is sent."""
+    reference: ReferenceName | None = None
+    """The golden model it claims to serve, one of ``references``."""
+    precision: Text | None = None
+    """What the provider declares that it serves: bf16, fp8, int4, ..."""
+    context: Annotated[int, Field(ge=1)] | None = None
+    """Declared context length in tokens."""
+    price_in_usd: Annotated[float, Field(ge=0)] | None = None
+    """USD per million prompt tokens; absent: unknown, which is not free."""
+    price_out_usd: Annotated[float, Field(ge=0)] | None = None
+    """USD per million output tokens."""
+    tags: tuple[Text, ...] = ()
+    """Free labels for filters."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanEntry:
+    """The keys that every entry of ``probes`` has beside the fields of its probe."""
+
+    kind: str
+    """The probe."""
+    every: Duration
+    """How often: a number and a unit, 90s, 10m, 1h, 1d."""
+    endpoints: Annotated[tuple[Text, ...], Field(min_length=1)] = ("*",)
+    """Names or patterns such as acme/*; absent: all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileShape:
+    """The configuration file of Weighmaster.
+
+    The top level only: the sections are looked at one by one, so that a mistake in one hides none in another.
+    """
+
+    vantage: Name = "local"
+    """Where this installation measures from; stands in every result."""
+    store: dict[str, Any] = field(default_factory=dict)
+    """The process that owns the database."""
+    dashboard: dict[str, Any] = field(default_factory=dict)
+    """The pages."""
+    agent: dict[str, Any] = field(default_factory=dict)
+    """The process that probes."""
+    references: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Golden models by name."""
+    endpoints: Annotated[tuple[dict[str, Any], ...], Field(min_length=1)]
+    """What is watched."""
+    probes: tuple[dict[str, Any], ...] = ()
+    """What is asked, and how often."""
+    detectors: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Detector kind to the fields that differ from the defaults."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndpointConfig:
+    """An endpoint and the key for it, kept apart so that only the client sees the key."""
+
+    endpoint: Endpoint
+    api_key: SecretStr | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbePlan:
+    """A probe, how often it runs (seconds), and the names of the endpoints that it asks."""
+
+    probe: Any
+    every_s: float
+    endpoints: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """A configuration without mistakes. ``detectors`` are all of the catalogue, with the file's overrides applied."""
+
+    vantage: str
+    store: StoreConfig
+    dashboard: DashboardConfig
+    agent: AgentConfig
+    references: Mapping[str, ReferenceConfig]
+    endpoints: tuple[EndpointConfig, ...]
+    plans: tuple[ProbePlan, ...]
+    detectors: tuple[Any, ...]

@@ -1,0 +1,122 @@
+"""Did the endpoint see the prompt that the golden template makes of the conversation?
+
+Needs: ``usage.prompt_tokens`` and the golden template and tokenizer; no weights, no extra requests.
+Compares, for every complete answer, the endpoint's count with the length of the golden rendering. The comparison is
+exact, so one difference is a finding: the same difference on every conversation of the same length points at the
+template (or a hidden system prompt), differences that follow the text point at the tokenizer; one difference on some
+conversations only leaves both open.
+What can mislead it: a gateway that bills with its own tokenizer; providers that report cached tokens apart.
+Source: prompt-token equality as a free and exact detector (testbed notes, 20 of 20 prompts for a wrong template).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar
+
+import numpy as np
+
+from monitor.evidence import Card, Finding, verdict
+from monitor.stats.rates import wilson
+from monitor.types import Evidence, Exchange, Metric, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class _Count:
+    """One comparison: number of messages, golden and reported prompt tokens."""
+
+    prompt_id: str
+    n_messages: int
+    golden: int
+    reported: int
+
+    @property
+    def delta(self) -> int:
+        return self.reported - self.golden
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accounting:
+    """Prompt-token counts, exact."""
+
+    kind: ClassVar[str] = "accounting"
+    version: ClassVar[int] = 1
+    probes: ClassVar[frozenset[str] | None] = None
+    metrics: ClassVar[tuple[Metric, ...]] = (
+        Metric(name="prompt_token_match", unit="share", better="higher", source="DESIGN section 6",
+               definition="Answers whose usage.prompt_tokens equals the golden count / answers compared, k of n."),
+    )  # fmt: skip
+
+    min_n: int = 3
+    """Fewest comparisons for a verdict."""
+
+    def run(self, evidence: Evidence, *, at: datetime, rng: np.random.Generator) -> Verdict:
+        """Judge all answers that report prompt tokens."""
+        card = Card(detector=self.kind, version=self.version, statistic="prompt_token_match", unit="share")
+        counts = [count for exchange in evidence.exchanges if (count := _count(exchange, evidence)) is not None]
+        finding = self._judge(counts) if len(counts) >= self.min_n else self._too_few(counts, evidence)
+        return verdict(card, finding, evidence, at)
+
+    def _judge(self, counts: list[_Count]) -> Finding:
+        wrong = [count for count in counts if count.delta]
+        rate = wilson(len(counts) - len(wrong), len(counts))
+        return Finding(
+            status="fail" if wrong else "pass", cause=_cause(wrong, counts), reason=_reason(wrong, counts),
+            effect=rate.value, low=rate.low, high=rate.high, n=rate.n, threshold=1.0,
+            details={"k": rate.k, "deltas": _histogram(wrong)},
+        )  # fmt: skip
+
+    def _too_few(self, counts: list[_Count], evidence: Evidence) -> Finding:
+        reason = f"only {len(counts)} answers could be compared, {self.min_n} needed"
+        if not any(exchange.answered for exchange in evidence.exchanges):
+            cause, why = "no_answers", "no complete answer"
+        elif not evidence.golden:
+            cause, why = "no_reference", "no golden template and tokenizer for this endpoint"
+        else:
+            cause, why = "no_usage", "the endpoint reports no usage.prompt_tokens"
+        return Finding(status="inconclusive", cause=cause, reason=f"{reason}: {why}", n=len(counts))
+
+
+def _count(exchange: Exchange, evidence: Evidence) -> _Count | None:
+    view = evidence.golden.get(exchange.exchange_id)
+    reported = (exchange.usage or {}).get("prompt_tokens")
+    if view is None or view.prompt_tokens is None or exchange.request is None or not exchange.answered:
+        return None
+    if not isinstance(reported, int) or isinstance(reported, bool) or reported <= 0:
+        return None
+    return _Count(exchange.request.prompt_id, len(exchange.request.messages), view.prompt_tokens, reported)
+
+
+def _cause(wrong: list[_Count], counts: list[_Count]) -> str | None:
+    """Name the layer: a template adds the same to every conversation of a shape, a tokenizer follows the text."""
+    if not wrong:
+        return None
+    by_length: dict[int, set[int]] = {}
+    for count in counts:
+        by_length.setdefault(count.n_messages, set()).add(count.delta)
+    if len(wrong) == len(counts) and all(len(deltas) == 1 for deltas in by_length.values()):
+        return "template"
+    return "tokenizer" if len({count.delta for count in wrong}) > 1 else "template or tokenizer"
+
+
+def _reason(wrong: list[_Count], counts: list[_Count]) -> str:
+    if not wrong:
+        return f"all {len(counts)} prompt-token counts equal the golden count"
+    deltas = sorted({count.delta for count in wrong})
+    span = f"{deltas[0]:+d}" if len(deltas) == 1 else f"{deltas[0]:+d} to {deltas[-1]:+d}"
+    first = wrong[0]
+    return (
+        f"{len(wrong)} of {len(counts)} prompt-token counts differ from golden by {span} tokens "
+        f"(e.g. {first.prompt_id}: {first.reported} instead of {first.golden})"
+    )
+
+
+def _histogram(wrong: list[_Count]) -> Mapping[str, int]:
+    histogram: dict[str, int] = {}
+    for count in sorted(wrong, key=lambda count: count.delta):
+        key = f"{count.delta:+d}"
+        histogram[key] = histogram.get(key, 0) + 1
+    return histogram
+
+
+DETECTOR = Accounting

@@ -1,0 +1,81 @@
+"""Does the endpoint answer, completely and in a usable form?
+
+Needs: the exchanges of any probe; no golden weights. Costs nothing extra.
+Counts an exchange as good when its answer is complete and its tool calls can be parsed. What is not the endpoint's
+fault (rate limits, quota, a wrong key, the prober's own limits) is named but kept out of the rate.
+What can mislead it: few requests (the interval says so); the prober's own network, until a connectivity check exists.
+Source: outcomes and their classes in DESIGN section 5; Wilson interval.
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar
+
+import numpy as np
+
+from monitor.evidence import Card, Finding, verdict
+from monitor.stats.rates import Rate, wilson
+from monitor.types import ANSWERED, NOT_THE_ENDPOINTS_FAULT, Evidence, Exchange, Metric, Status, Verdict
+
+BROKEN_TOOL_CALL = "broken_tool_call"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Availability:
+    """Success rate against a target."""
+
+    kind: ClassVar[str] = "availability"
+    version: ClassVar[int] = 1
+    probes: ClassVar[frozenset[str] | None] = None
+    metrics: ClassVar[tuple[Metric, ...]] = (
+        Metric(name="availability", unit="share", better="higher", source="DESIGN section 5",
+               definition="Good exchanges / exchanges that were the endpoint's to answer, k of n."),
+    )  # fmt: skip
+
+    target: float = 0.95
+    """Success rate below which the endpoint fails (when the interval excludes it) or is suspect."""
+    min_n: int = 5
+    """Fewest exchanges for a verdict."""
+
+    def run(self, evidence: Evidence, *, at: datetime, rng: np.random.Generator) -> Verdict:
+        """Judge all exchanges of the evidence."""
+        card = Card(detector=self.kind, version=self.version, statistic="availability", unit="share")
+        faults = Counter(_fault(exchange) for exchange in evidence.exchanges)
+        n_good = faults.pop(None, 0)
+        named = {str(fault): count for fault, count in faults.most_common()}
+        n_own = sum(count for fault, count in named.items() if fault not in NOT_THE_ENDPOINTS_FAULT)
+        rate = wilson(n_good, n_good + n_own)
+        status = self._status(rate)
+        return verdict(card, self._finding(status, rate, named), evidence, at)
+
+    def _status(self, rate: Rate) -> Status:
+        if rate.value is None or rate.high is None or rate.n < self.min_n:
+            return "inconclusive"
+        if rate.high < self.target:
+            return "fail"
+        return "suspect" if rate.value < self.target else "pass"
+
+    def _finding(self, status: Status, rate: Rate, named: dict[str, int]) -> Finding:
+        faults = ", ".join(f"{count} x {fault}" for fault, count in named.items()) or "no faults"
+        reason = f"{rate.k} of {rate.n} exchanges good; {faults}"
+        if status == "inconclusive":
+            reason = f"too few exchanges to judge ({rate.n}, {self.min_n} needed); {faults}"
+        return Finding(
+            status=status, cause=None if status == "pass" else ", ".join(named) or None, reason=reason,
+            effect=rate.value, low=rate.low, high=rate.high, n=rate.n, threshold=self.target,
+            details={"faults": named, "k": rate.k},
+        )  # fmt: skip
+
+
+def _fault(exchange: Exchange) -> str | None:
+    """Name of what went wrong, or None for a good exchange."""
+    if exchange.outcome not in ANSWERED:
+        return exchange.outcome
+    # Arguments that the token limit cut are the prober's doing.
+    if "arguments_invalid" in exchange.flags and exchange.outcome != "ok_length":
+        return BROKEN_TOOL_CALL
+    return None
+
+
+DETECTOR = Availability

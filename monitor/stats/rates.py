@@ -1,0 +1,46 @@
+"""Intervals for rates."""
+
+from dataclasses import dataclass
+
+from scipy.stats import norm
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """A rate ``k / n`` with its interval. ``value``, ``low`` and ``high`` are None when n is 0."""
+
+    k: int
+    n: int
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+def wilson(k: int, n: int, *, confidence: float = 0.95) -> Rate:
+    """Wilson score interval of a binomial rate.
+
+    Parameters
+    ----------
+    k, n
+        Successes and trials, ``0 <= k <= n``. With ``n = 0`` nothing is known and the interval is None.
+    confidence
+        Two-sided coverage.
+
+    Notes
+    -----
+    E. B. Wilson, JASA 22 (1927), 209-212; recommended for small n in Brown, Cai, DasGupta, Statist. Sci. 16 (2001).
+    """
+    if not 0 <= k <= n:
+        raise ValueError(f"`k` must lie between 0 and `n`, not k={k}, n={n}")
+    if not 0 < confidence < 1:
+        raise ValueError(f"`confidence` must lie between 0 and 1, not {confidence}")
+    if n == 0:
+        return Rate(0, 0, None, None, None)
+    z = float(norm.ppf(0.5 + confidence / 2))
+    rate, shrink = k / n, 1 + z * z / n
+    centre = (rate + z * z / (2 * n)) / shrink
+    half = z / shrink * (rate * (1 - rate) / n + z * z / (4 * n * n)) ** 0.5
+    # The bounds are exact at the ends; rounding must not push them inside.
+    low = 0.0 if k == 0 else max(0.0, centre - half)
+    high = 1.0 if k == n else min(1.0, centre + half)
+    return Rate(k, n, rate, low, high)

@@ -1,0 +1,34 @@
+"""One line per endpoint out of the verdicts of all detectors."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from monitor.types import Status, Verdict
+
+_SEVERITY: dict[Status, int] = {"pass": 0, "inconclusive": 1, "suspect": 2, "fail": 3}
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The worst status among the detectors, and the causes that those worst verdicts name.
+
+    *Inconclusive* outranks *pass*: what could not be checked is never reported as fine.
+    """
+
+    status: Status
+    causes: tuple[str, ...]
+    reason: str
+
+
+def summarise(verdicts: Sequence[Verdict]) -> Summary:
+    """Fold the verdicts of one endpoint; without any, nothing is known."""
+    if not verdicts:
+        return Summary("inconclusive", ("not_run",), "no detector has judged this endpoint yet")
+    worst = max((verdict.status for verdict in verdicts), key=_SEVERITY.__getitem__)
+    named = [verdict for verdict in verdicts if verdict.status == worst]
+    causes = () if worst == "pass" else tuple(_unique(verdict.cause for verdict in named if verdict.cause))
+    return Summary(worst, causes, "; ".join(_unique(verdict.reason for verdict in named)))
+
+
+def _unique(items: Iterable[str | None]) -> list[str]:
+    return list(dict.fromkeys(item for item in items if item is not None))

@@ -1,0 +1,71 @@
+"""Whether logprob entries cover the text that they came with, and what they can be used for."""
+
+from collections.abc import Iterator, Sequence
+
+from monitor.types import Choice, TokenLogprob
+
+_REPLACEMENT = (0xEF, 0xBF, 0xBD)
+
+
+def logprob_flags(choice: Choice, asked: int | None) -> Iterator[str]:
+    """Yield conformance flags of the logprobs of `choice`; `asked` is the ``top_logprobs`` of the request, if known.
+
+    ``lp_offset:<k>`` says that the visible text begins at entry k.
+    """
+    entries = choice.logprobs
+    if not entries:
+        return
+    yield from _value_flags(entries, asked)
+    if any(_opaque(entry, last=entry is entries[-1]) for entry in entries):
+        yield "opaque_token"
+    elif choice.content:
+        yield from _text_flags(entries, choice)
+
+
+def _value_flags(entries: Sequence[TokenLogprob], asked: int | None) -> Iterator[str]:
+    known = [entry.logprob for entry in entries if entry.logprob is not None]
+    if not known:
+        yield "no_usable_logprob"
+    supports = [sum(1 for other in entry.top if other.logprob is not None) for entry in entries if entry.top]
+    if any(n == 1 for n in supports):
+        yield "degenerate_distribution"
+    if supports and all(len(entry.top) == 1 and entry.top[0].logprob == 0.0 for entry in entries if entry.top):
+        yield "truncated_by_sampler"
+    if asked is not None and any(len(entry.top) < asked for entry in entries):
+        yield "fewer_alternatives"
+
+
+def _opaque(entry: TokenLogprob, *, last: bool) -> bool:
+    """Whether the entry's text says nothing: a part of a character without its bytes. A last empty one is the end."""
+    raw = entry.bytes
+    if raw:
+        return raw == _REPLACEMENT
+    return "\ufffd" in entry.token if entry.token else not last
+
+
+def entry_bytes(entry: TokenLogprob | None) -> bytes:
+    """The bytes of a token: as reported, else its text."""
+    if entry is None:
+        return b""
+    return bytes(entry.bytes) if entry.bytes is not None else entry.token.encode("utf-8", "replace")
+
+
+def _text_flags(entries: Sequence[TokenLogprob], choice: Choice) -> Iterator[str]:
+    pieces = [entry_bytes(entry) for entry in entries]
+    joined, content = b"".join(pieces), choice.content.encode("utf-8", "replace")
+    borders = {0: 0}
+    end = 0
+    for position, piece in enumerate(pieces, 1):
+        end += len(piece)
+        borders.setdefault(end, position)
+    rest = len(pieces) - borders.get(len(content), 0)
+    if joined.startswith(content) and len(content) in borders and (rest <= 1 or choice.tool_calls):
+        return
+    found = joined.find(content)
+    if found < 0:
+        yield "token_text_mismatch"
+        yield "lp_unaligned"
+    elif found not in borders or joined.find(content, found + 1) >= 0:
+        yield "lp_unaligned"
+    elif found:
+        yield f"lp_offset:{borders[found]}"

@@ -1,0 +1,134 @@
+"""Logprob entries as endpoints send them: the chat shape and the legacy arrays, with unusable values made None.
+
+A value is *masked* when it says "impossible or unknown" (null, not finite, -9000 or lower) and *positive* when it is
+above floating-point noise; neither is ever used as a number.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from math import isfinite
+from typing import Any
+
+from monitor.types import TokenLogprob, TopToken
+
+MASKED_AT = -9000.0
+"""Sentinels such as -9999 and -3.4e38 mean masked or unknown."""
+
+NOISE = 1e-6
+"""A positive value up to here is rounding noise around 0."""
+
+_ESCAPED = re.compile(r"\\x([0-9a-fA-F]{2})")
+
+
+def value_of(raw: Any, flags: dict[str, None]) -> float | None:
+    """Return the logprob, or None with a flag when it is masked or no logprob."""
+    if isinstance(raw, bool) or not (raw is None or isinstance(raw, int | float)):
+        flags["odd_type:logprob"] = None
+        return None
+    if raw is None or not isfinite(raw) or raw <= MASKED_AT:
+        flags["masked_logprob"] = None
+        return None
+    if raw > NOISE:
+        flags["positive_logprob"] = None
+        return None
+    return min(float(raw), 0.0)
+
+
+def entries(raw: Any, flags: dict[str, None]) -> list[TokenLogprob] | None:
+    """Return the entries of a choice's ``logprobs``, or None when there are none to speak of (null, or no object)."""
+    if raw is None:
+        return None
+    if not isinstance(raw, Mapping):
+        flags["odd_type:logprobs"] = None
+        return None
+    content = raw.get("content")
+    if isinstance(content, list):
+        refusal = raw.get("refusal")
+        listed = content + refusal if isinstance(refusal, list) else content
+        return [_entry(item, flags) for item in listed if _is_object(item, flags)]
+    if isinstance(raw.get("tokens"), list):
+        flags["legacy_shape"] = None
+        return list(_legacy(raw, flags))
+    if content is not None:
+        flags["odd_type:logprobs"] = None
+    return None
+
+
+def _is_object(item: Any, flags: dict[str, None]) -> bool:
+    if isinstance(item, dict):
+        return True
+    flags["odd_type:logprobs"] = None
+    return False
+
+
+def _entry(item: dict[str, Any], flags: dict[str, None]) -> TokenLogprob:
+    token, raw_bytes, token_id = _token(item, flags)
+    listed = item.get("top_logprobs")
+    if not (listed is None or isinstance(listed, list)):
+        flags["odd_type:top_logprobs"] = None
+    top = [_alternative(other, flags) for other in listed if _is_object(other, flags)] if type(listed) is list else []
+    return TokenLogprob(
+        token=token,
+        logprob=value_of(item.get("logprob"), flags),
+        bytes=raw_bytes,
+        id=token_id,
+        top=_distinct(top, flags),
+    )
+
+
+def _alternative(item: dict[str, Any], flags: dict[str, None]) -> TopToken:
+    token, raw_bytes, token_id = _token(item, flags)
+    return TopToken(token=token, logprob=value_of(item.get("logprob"), flags), bytes=raw_bytes, id=token_id)
+
+
+def _token(item: dict[str, Any], flags: dict[str, None]) -> tuple[str, tuple[int, ...] | None, int | None]:
+    token = item.get("token")
+    if not isinstance(token, str):
+        flags["odd_type:token"] = None
+        token = ""
+    token_id = item.get("id")
+    if not isinstance(token_id, int) or isinstance(token_id, bool):
+        token_id = None
+    return token, _bytes(item.get("bytes"), token, flags), token_id
+
+
+def _bytes(raw: Any, token: str, flags: dict[str, None]) -> tuple[int, ...] | None:
+    if raw is None:
+        # Some servers print the bytes of a partial character into the token: "bytes:\xf0\x9f".
+        return tuple(int(pair, 16) for pair in _ESCAPED.findall(token)) if token.startswith("bytes:\\x") else None
+    if isinstance(raw, list):
+        try:
+            return tuple(bytes(raw))
+        except (TypeError, ValueError):
+            pass
+    flags["odd_type:bytes"] = None
+    return None
+
+
+def _distinct(top: list[TopToken], flags: dict[str, None]) -> tuple[TopToken, ...]:
+    """The alternatives without exact repetitions: some servers list the sampled token twice."""
+    kept = tuple(dict.fromkeys(top))
+    if len(kept) < len(top):
+        flags["duplicate_alternative"] = None
+    return kept
+
+
+def _legacy(raw: Mapping[str, Any], flags: dict[str, None]) -> Iterator[TokenLogprob]:
+    values, tops = raw.get("token_logprobs"), raw.get("top_logprobs")
+    for position, token in enumerate(raw["tokens"]):
+        yield TokenLogprob(
+            token=token if isinstance(token, str) else "",
+            logprob=value_of(_at(values, position), flags),
+            top=_text_keyed(_at(tops, position), flags),
+        )
+
+
+def _at(values: Any, position: int) -> Any:
+    return values[position] if isinstance(values, list) and position < len(values) else None
+
+
+def _text_keyed(top: Any, flags: dict[str, None]) -> tuple[TopToken, ...]:
+    if not isinstance(top, Mapping):
+        return ()
+    flags["text_keyed"] = None
+    return tuple(TopToken(token=token, logprob=value_of(value, flags)) for token, value in top.items())

@@ -1,0 +1,154 @@
+"""Tool calls joined from deltas. One policy for all the ways in which servers number, repeat and split them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import orjson
+
+from monitor.types import ToolCall
+
+
+class CallDelta(NamedTuple):
+    """One entry of ``tool_calls``; empty strings where a part is absent. ``number`` is its index, None if not given."""
+
+    number: int | None
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(slots=True)
+class _Slot:
+    id: str
+    name: str = ""
+    parts: list[str] = field(default_factory=list)
+
+    @property
+    def arguments(self) -> str:
+        return "".join(self.parts)
+
+
+def read_call(entry: Any, flags: dict[str, None]) -> CallDelta | None:
+    """Return the delta in `entry`, or None when it is no object; odd types are flagged and left out."""
+    if not isinstance(entry, Mapping):
+        flags["odd_type:tool_calls"] = None
+        return None
+    function = entry.get("function")
+    if not isinstance(function, Mapping):
+        if function is not None:
+            flags["odd_type:function"] = None
+        function = {}
+    index = entry.get("index")
+    return CallDelta(
+        index if isinstance(index, int) and not isinstance(index, bool) else None,
+        _text(entry, "id", flags),
+        _text(function, "name", flags),
+        _arguments(function.get("arguments"), flags),
+    )
+
+
+def _text(source: Mapping[str, Any], key: str, flags: dict[str, None]) -> str:
+    value = source.get(key)
+    if value is None or isinstance(value, str):
+        return value or ""
+    flags[f"odd_type:{key}"] = None
+    return ""
+
+
+def _arguments(value: Any, flags: dict[str, None]) -> str:
+    if isinstance(value, dict | list):
+        flags["arguments_object"] = None
+        try:
+            return orjson.dumps(value).decode()
+        except orjson.JSONEncodeError:  # nested too deeply to be written
+            value = 0
+    if value is None or isinstance(value, str):
+        return value or ""
+    flags["odd_type:arguments"] = None
+    return ""
+
+
+@dataclass(slots=True)
+class CallSlots:
+    """The calls of one choice, in the order in which they were opened."""
+
+    flags: dict[str, None]
+    slots: list[_Slot] = field(default_factory=list)
+    by_index: dict[int, _Slot] = field(default_factory=dict)
+
+    def add(self, call: CallDelta, *, whole: bool = False) -> None:
+        """Take one delta, or one `whole` call of a message that was not streamed."""
+        slot = None if whole else self._slot_of(call)
+        if slot is None:
+            slot = _Slot(call.id)
+            self.slots.append(slot)
+        if call.number is not None:
+            self.by_index[call.number] = slot
+        self._name(slot, call)
+        slot.id = slot.id or call.id
+        if call.arguments:
+            slot.parts.append(call.arguments)
+
+    def _slot_of(self, call: CallDelta) -> _Slot | None:
+        """The open slot that `call` continues, or None when it opens one."""
+        if call.number is None:
+            self.flags["missing_index"] = None
+            return self._slot_without_index(call)
+        slot = self.by_index.get(call.number)
+        if slot is None or not call.id or not slot.id or call.id == slot.id:
+            return slot
+        if call.name and _finished(slot, call):
+            self.flags["index_reused"] = None
+            return None
+        self.flags["id_unstable"] = None
+        return slot
+
+    def _slot_without_index(self, call: CallDelta) -> _Slot | None:
+        if call.id:
+            return next((slot for slot in reversed(self.slots) if slot.id == call.id), None)
+        if not self.slots or (call.name and _finished(self.slots[-1], call)):
+            return None
+        return self.slots[-1]
+
+    def _name(self, slot: _Slot, call: CallDelta) -> None:
+        if not call.name:
+            return
+        if not slot.name:
+            slot.name = call.name
+        elif call.name == slot.name:
+            self.flags["name_repeated"] = None
+        elif not slot.parts:
+            self.flags["name_in_parts"] = None
+            slot.name += call.name
+        else:
+            self.flags["name_changed"] = None
+
+    def calls(self, *, cut: bool) -> tuple[ToolCall, ...]:
+        """Return the joined calls. `cut` says that the answer ended early, so absent arguments mean nothing."""
+        return tuple(self._call(slot, cut) for slot in self.slots)
+
+    def _call(self, slot: _Slot, cut: bool) -> ToolCall:
+        arguments = slot.arguments
+        if not slot.name:
+            self.flags["call_without_name"] = None
+        if not arguments.strip() and not cut:
+            self.flags["arguments_empty"] = None
+            arguments = "{}"
+        elif not _is_json(arguments):
+            self.flags["arguments_invalid"] = None
+        return ToolCall(id=slot.id or None, name=slot.name or None, arguments=arguments)
+
+
+def _finished(slot: _Slot, call: CallDelta) -> bool:
+    """Whether a delta with a name cannot belong to `slot` any more."""
+    arguments = slot.arguments.strip()
+    return _is_json(arguments) if arguments else call.name != slot.name and bool(call.id)
+
+
+def _is_json(text: str) -> bool:
+    try:
+        orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return False
+    return True

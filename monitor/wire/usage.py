@@ -1,0 +1,120 @@
+"""What an endpoint's ``usage`` object means: vendors fold reasoning and cached tokens in, or leave them out."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any, Literal
+
+SLACK = 2
+"""Vendors' own sums are off by one or two tokens."""
+
+Shape = Literal["plain", "folded", "unfolded", "ambiguous"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageReading:
+    """Token counts after normalisation; None where not reported or not usable, never negative.
+
+    ``generated`` is everything the model produced, reasoning included; ``visible`` the part outside reasoning.
+    ``input_total`` is the whole prompt, ``uncached`` the part that no prefix cache served. ``shape`` says whether
+    ``completion_tokens`` includes reasoning.
+    """
+
+    prompt: float | None
+    completion: float | None
+    reasoning: float | None
+    cached: float | None
+    generated: float | None
+    visible: float | None
+    input_total: float | None
+    uncached: float | None
+    shape: Shape
+    flags: tuple[str, ...]
+
+
+def read_usage(usage: Mapping[str, Any]) -> UsageReading:
+    """Return the normalised counts of an OpenAI-shaped usage object. Odd types are read leniently and flagged."""
+    flags: dict[str, None] = {}
+    prompt = _count(usage.get("prompt_tokens"), flags)
+    completion = _count(usage.get("completion_tokens"), flags)
+    total = _count(usage.get("total_tokens"), flags)
+    reasoning = _count(_detail(usage, "completion_tokens_details", "reasoning_tokens"), flags)
+    cached = _count(_detail(usage, "prompt_tokens_details", "cached_tokens"), flags)
+    if completion is not None and completion < 0:
+        flags["negative_completion_tokens"] = None
+        completion = None
+    prompt, input_total, uncached = _input(prompt, cached, flags)
+    generated, visible, shape = _output(prompt, completion, total, reasoning)
+    if shape == "ambiguous":
+        flags["usage_ambiguous"] = None
+    return UsageReading(
+        prompt=prompt, completion=completion, reasoning=reasoning, cached=cached, generated=generated,
+        visible=visible, input_total=input_total, uncached=uncached, shape=shape, flags=tuple(flags),
+    )  # fmt: skip
+
+
+def completion_count(usage: Mapping[str, Any]) -> float | None:
+    """``completion_tokens`` as a usable number, else None."""
+    count = _count(usage.get("completion_tokens"), {})
+    return count if count is not None and count >= 0 else None
+
+
+def is_shallow(value: Any, levels: int = 8) -> bool:
+    """Whether `value` nests no deeper than any real usage object, so that it can be written again."""
+    if isinstance(value, dict | list):
+        inner = value.values() if isinstance(value, dict) else value
+        return levels > 0 and all(is_shallow(item, levels - 1) for item in inner)
+    return True
+
+
+def _detail(usage: Mapping[str, Any], group: str, name: str) -> Any:
+    details = usage.get(group)
+    return details.get(name) if isinstance(details, Mapping) else usage.get(name)
+
+
+def _count(value: Any, flags: dict[str, None]) -> float | None:
+    if isinstance(value, str):
+        try:
+            value = float(value)
+        except ValueError:
+            return None
+        flags["usage_string"] = None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+        return None
+    if value != int(value):
+        flags["usage_fractional"] = None
+        return value
+    return int(value)
+
+
+def _input(
+    prompt: float | None, cached: float | None, flags: dict[str, None]
+) -> tuple[float | None, float | None, float | None]:
+    """Return prompt, whole input and uncached part. A cached count above the prompt was left out of it."""
+    if prompt is not None and prompt < 0:
+        flags["negative_prompt_tokens"] = None
+        return None, cached, None if cached is None else 0
+    if prompt is None or cached is None or cached < 0:
+        return prompt, prompt, None
+    if cached > prompt:
+        flags["cached_exceeds_prompt"] = None
+        return prompt, prompt + cached, prompt
+    return prompt, prompt, prompt - cached
+
+
+def _output(
+    prompt: float | None, completion: float | None, total: float | None, reasoning: float | None
+) -> tuple[float | None, float | None, Shape]:
+    """Return generated tokens, visible tokens and whether reasoning is inside ``completion_tokens``."""
+    if completion is None or reasoning is None or reasoning < 0:
+        return completion, completion, "plain"
+    if reasoning <= completion + SLACK and _near(total, prompt, completion):
+        return completion, max(completion - reasoning, 0), "folded"
+    if total is not None and prompt is not None and _near(total, prompt, completion + reasoning):
+        return completion + reasoning, completion, "unfolded"
+    return None, None, "ambiguous"
+
+
+def _near(total: float | None, prompt: float | None, output: float) -> bool:
+    """Whether the sum holds, as far as it was reported."""
+    return total is None or prompt is None or abs(total - prompt - output) <= SLACK

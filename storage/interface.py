@@ -1,0 +1,88 @@
+"""What the read API needs of a store: idempotent ingest plus named reads that return plain JSON.
+
+Every read returns dicts, lists, strings, numbers and None; instants are ISO strings in UTC ending in ``Z``.
+`DuckStore` and `MemoryStore` both keep this contract (tests/storage/test_contract.py runs over both).
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Protocol
+
+from monitor.ports import Entry
+
+Json = dict[str, Any]
+
+TABLES = ("endpoints", "runs", "exchanges", "observations", "slots", "judged", "verdicts", "incidents", "rejected")
+"""Tables that hold records, as `counts` names them."""
+
+MEASURED = ("value", "n", "k", "at", "reason")
+"""What `overview` tells of a metric."""
+
+
+class ReadStore(Protocol):
+    """A `monitor.ports.Store` that can also be asked."""
+
+    def ingest(self, writer: str, entries: Sequence[Entry]) -> int:
+        """Apply entries above the writer's high-water mark in one transaction; return the new mark."""
+        ...
+
+    def mark(self, writer: str) -> int:
+        """Highest sequence number applied for `writer`; 0 when it never wrote."""
+        ...
+
+    def knows(self, endpoint: str) -> bool:
+        """Whether `endpoint` was ever declared or measured."""
+        ...
+
+    def overview(self) -> Json:
+        """``{"endpoints": [...]}`` by name: declaration, last run, latest verdicts and metrics, open incidents."""
+        ...
+
+    def series(
+        self, endpoint: str, metric: str, *, since: datetime | None, until: datetime | None, buckets: int
+    ) -> Json:
+        """``{"points": [{"at", "value", "low", "high", "n"}]}``: median, minimum, maximum and count per time bucket.
+
+        ``at`` is the start of the bucket; empty buckets are absent. ``since <= t < until``; None means from the
+        first or through the last measured value.
+        """
+        ...
+
+    def verdicts(self, endpoint: str | None, detector: str | None, *, limit: int) -> Json:
+        """``{"verdicts": [Verdict]}``, newest first."""
+        ...
+
+    def verdict(self, verdict_id: str) -> Json | None:
+        """The Verdict, or None when there is none of this id."""
+        ...
+
+    def exchanges(self, endpoint: str, *, limit: int, outcome: str | None) -> Json:
+        """``{"exchanges": [Exchange]}``, newest first."""
+        ...
+
+    def incidents(self, endpoint: str | None, *, open_only: bool) -> Json:
+        """``{"incidents": [Incident]}``: the latest state of each, last opened first."""
+        ...
+
+    def slots(self, endpoint: str | None, *, since: datetime | None, limit: int) -> Json:
+        """``{"slots": [Slot]}``, newest first."""
+        ...
+
+    def runs(self, endpoint: str, probe: str | None, *, limit: int) -> Json:
+        """``{"records": [RunRecord], "judged": [JudgedRun]}``: newest first, and what the golden side said of them.
+
+        A record's observations are those that the probe made; the golden side's are in its JudgedRun.
+        """
+        ...
+
+    def unjudged(self, *, limit: int) -> Json:
+        """``{"records": [RunRecord]}`` without a judged row, oldest first."""
+        ...
+
+    def counts(self) -> dict[str, int]:
+        """Rows per table."""
+        ...
+
+    def last_slots(self) -> Json:
+        """``{"slots": [{"endpoint", "probe", "slot_at"}]}``: the latest slot of each endpoint and probe."""
+        ...

@@ -1,0 +1,185 @@
+"""Nouns to rows: what each kind of entry puts into which table. Pure.
+
+``record`` holds a noun's canonical JSON; the other columns are copies of the fields that reads filter or sort by.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+
+from monitor.codec import decode, encode, finite
+from monitor.ports import Entry
+from monitor.types import Endpoint, Exchange, Incident, JudgedRun, Observation, Run, RunRecord, Slot, Verdict
+
+Row = dict[str, Any]
+Rows = dict[str, list[Row]]
+
+REPLACED: Mapping[str, str] = {"endpoints": "endpoint", "judged": "run_id", "incidents": "incident_id"}
+"""Tables that keep only the latest row of each key, with that key."""
+
+
+def _record(noun: object) -> orjson.Fragment:
+    return orjson.Fragment(encode(noun))
+
+
+def _utc(name: str, at: datetime) -> datetime:
+    if at.tzinfo is None:
+        raise ValueError(f"{name}: {at.isoformat()} has no time zone")
+    return at.astimezone(UTC)
+
+
+def _maybe_utc(name: str, at: datetime | None) -> datetime | None:
+    return None if at is None else _utc(name, at)
+
+
+def _count(usage: Mapping[str, Any] | None, name: str) -> int | None:
+    """Return a token count of `usage`; None where the endpoint wrote something else there."""
+    value = (usage or {}).get(name)
+    return value if type(value) is int and 0 <= value < 2**63 else None
+
+
+def _endpoint(noun: Endpoint) -> Rows:
+    row = {
+        "endpoint": noun.name, "provider": noun.provider, "model": noun.model, "reference": noun.reference,
+        "precision": noun.precision, "record": _record(noun),
+    }  # fmt: skip
+    return {"endpoints": [row]}
+
+
+def _run(run: Run) -> Row:
+    return {
+        "run_id": run.run_id, "endpoint": run.endpoint, "provider": run.provider, "model": run.model,
+        "reference": run.reference, "probe": run.probe, "probe_version": run.probe_version,
+        "params_sha256": run.params_sha256, "vantage": run.vantage, "prober_version": run.prober_version,
+        "started_at": _utc("run.started_at", run.started_at), "finished_at": _utc("run.finished_at", run.finished_at),
+        "slot_at": _maybe_utc("run.slot_at", run.slot_at), "lag_ms": finite(run.lag_ms),
+        "n_exchanges": run.n_exchanges, "n_answered": run.n_answered, "record": _record(run),
+    }  # fmt: skip
+
+
+def _exchange(run: Run, ordinal: int, noun: Exchange) -> Row:
+    at = _maybe_utc(f"exchanges.{ordinal}.started_at", noun.started_at) or _utc("run.started_at", run.started_at)
+    return {
+        "run_id": run.run_id, "exchange_id": noun.exchange_id, "endpoint": run.endpoint, "ordinal": ordinal, "at": at,
+        "outcome": noun.outcome, "status": noun.status, "attempt": noun.attempt, "ttft_ms": finite(noun.ttft_ms),
+        "tpot_ms": finite(noun.tpot_ms), "tps": finite(noun.tps), "measurement": noun.measurement,
+        "prompt_tokens": _count(noun.usage, "prompt_tokens"),
+        "completion_tokens": _count(noun.usage, "completion_tokens"),
+        "flags": list(noun.flags), "record": _record(noun),
+    }  # fmt: skip
+
+
+def _observations(
+    nouns: Iterable[Observation], *, run_id: str, endpoint: str, probe: str | None, source: str, at: datetime
+) -> list[Row]:
+    return [
+        {
+            "run_id": run_id, "endpoint": endpoint, "probe": probe, "source": source, "ordinal": ordinal, "at": at,
+            "metric": noun.metric, "value": finite(noun.value), "n": noun.n, "k": noun.k, "reason": noun.reason,
+        }
+        for ordinal, noun in enumerate(nouns)
+    ]  # fmt: skip
+
+
+def _run_record(noun: RunRecord) -> Rows:
+    run = noun.run
+    return {
+        "runs": [_run(run)],
+        "exchanges": [_exchange(run, ordinal, exchange) for ordinal, exchange in enumerate(noun.exchanges)],
+        "observations": _observations(
+            noun.observations, run_id=run.run_id, endpoint=run.endpoint, probe=run.probe, source="run",
+            at=_utc("run.started_at", run.started_at),
+        ),
+    }  # fmt: skip
+
+
+def _slot(noun: Slot) -> Rows:
+    row = {
+        "endpoint": noun.endpoint, "probe": noun.probe, "slot_at": _utc("slot_at", noun.slot_at), "state": noun.state,
+        "reason": noun.reason, "run_id": noun.run_id,
+    }  # fmt: skip
+    return {"slots": [row]}
+
+
+def _judged(noun: JudgedRun) -> Rows:
+    at = _utc("judged_at", noun.judged_at)
+    row = {
+        "run_id": noun.run_id, "endpoint": noun.endpoint, "judged_at": at,
+        "fingerprint": noun.fingerprint.digest if noun.fingerprint else None, "record": _record(noun),
+    }  # fmt: skip
+    # Probe and time of the run itself are filled in by the store, which has the run.
+    observations = _observations(
+        noun.observations, run_id=noun.run_id, endpoint=noun.endpoint, probe=None, source="judged", at=at
+    )
+    return {"judged": [row], "observations": observations}
+
+
+def _verdict(noun: Verdict) -> Rows:
+    row = {
+        "verdict_id": noun.verdict_id, "endpoint": noun.endpoint, "detector": noun.detector,
+        "detector_version": noun.detector_version, "at": _utc("at", noun.at), "status": noun.status,
+        "cause": noun.cause, "effect": finite(noun.effect), "unit": noun.unit, "low": finite(noun.low),
+        "high": finite(noun.high), "n": noun.n, "fingerprint": noun.fingerprint, "record": _record(noun),
+    }  # fmt: skip
+    return {"verdicts": [row]}
+
+
+def _incident(noun: Incident) -> Rows:
+    row = {
+        "incident_id": noun.incident_id, "endpoint": noun.endpoint, "detector": noun.detector, "cause": noun.cause,
+        "opened_at": _utc("opened_at", noun.opened_at), "last_at": _utc("last_at", noun.last_at),
+        "closed_at": _maybe_utc("closed_at", noun.closed_at), "record": _record(noun),
+    }  # fmt: skip
+    return {"incidents": [row]}
+
+
+_KINDS: Mapping[str, tuple[type[Any], Callable[[Any], Rows]]] = {
+    "endpoint": (Endpoint, _endpoint), "run": (RunRecord, _run_record), "slot": (Slot, _slot),
+    "judged": (JudgedRun, _judged), "verdict": (Verdict, _verdict), "incident": (Incident, _incident),
+}  # fmt: skip
+
+
+def rejected(writer: str, entry: Entry, reason: str) -> Rows:
+    """Rows that keep an entry which could not be understood, with why."""
+    row = {
+        "writer": writer, "seq": entry.seq, "kind": entry.kind, "reason": reason[:500],
+        "data": entry.data.decode("utf-8", "backslashreplace"),
+    }  # fmt: skip
+    return {"rejected": [row]}
+
+
+def project(writer: str, entry: Entry) -> Rows:
+    """Return the rows of an entry, by table. What is no noun of ours becomes a row of ``rejected``."""
+    if entry.kind not in _KINDS:
+        return rejected(writer, entry, f"unknown kind {entry.kind!r}; known: {', '.join(_KINDS)}")
+    noun, rows = _KINDS[entry.kind]
+    try:
+        return rows(decode(noun, entry.data))
+    except (ValueError, TypeError, OverflowError) as error:  # TypeError: an integer beyond what JSON writers take
+        return rejected(writer, entry, str(error))
+
+
+def groups(projected: Iterable[Rows]) -> Iterator[Rows]:
+    """Merge rows, in order, into as few groups as have no key twice.
+
+    So "delete the old rows of these keys, then insert" is right for each group.
+    """
+    group: Rows = {}
+    seen: set[tuple[str, str]] = set()
+    for rows in projected:
+        keys = {(table, row[REPLACED[table]]) for table, more in rows.items() if table in REPLACED for row in more}
+        if keys & seen:
+            yield group
+            group, seen = {}, set()
+        seen |= keys
+        for table, more in rows.items():
+            group.setdefault(table, []).extend(more)
+    if group:
+        yield group
+
+
+def to_json(rows: Iterable[Row]) -> str:
+    """JSON array of `rows`, records embedded as JSON."""
+    return orjson.dumps(list(rows)).decode()

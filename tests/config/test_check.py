@@ -1,0 +1,107 @@
+"""The plan in requests, tokens and money. Oracle: arithmetic by hand on the costs of the probes in `catalogue`."""
+
+import json
+from dataclasses import dataclass
+
+import pytest
+from rich.console import Console
+
+from jobs.check import as_json, every_text, plan_rows, plan_table, total, usd_text
+from monitor.config import Config, load
+from tests.config.catalogue import CATALOGUES
+
+TEXT = """
+endpoints:
+  - {name: a/priced, base_url: http://h, model: m, price_in_usd: 2.0, price_out_usd: 10}
+  - {name: a/free, base_url: http://h, model: m, price_in_usd: 0, price_out_usd: 0}
+  - {name: a/half, base_url: http://h, model: m, price_in_usd: 1}
+  - {name: a/unwatched, base_url: http://h, model: m}
+probes:
+  - {kind: speed, every: 1h, endpoints: [a/priced, a/free, a/half]}
+  - {kind: logprobs, every: 1d, endpoints: [a/half]}
+"""
+
+
+def config() -> Config:
+    return load(TEXT, {}, CATALOGUES)
+
+
+def printed(one: Config) -> str:
+    console = Console(width=120, color_system=None)
+    with console.capture() as capture:
+        console.print(plan_table(plan_rows(one)))
+    return capture.get()
+
+
+def test_requests_and_tokens() -> None:
+    row = plan_rows(config())[0]
+    assert (row.endpoint, row.probe, row.every_s) == ("a/priced", "speed", 3600.0)
+    assert (row.requests_per_day, row.tokens_in_per_day, row.tokens_out_per_day) == (120, 12_000, 7_680)
+
+
+def test_money() -> None:
+    """24 runs of 500 tokens in at 2 USD and 320 out at 10 USD per million: 24 * (0.001 + 0.0032)."""
+    prices = {(row.endpoint, row.probe): row.usd_per_day for row in plan_rows(config())}
+    assert prices.pop(("a/priced", "speed")) == pytest.approx(0.1008)
+    assert prices.pop(("a/half", "logprobs")) == pytest.approx(1280e-6)  # no tokens out, so their price is not needed
+    assert prices == {("a/free", "speed"): 0, ("a/half", "speed"): None}
+
+
+def test_an_unknown_price_makes_the_total_unknown_and_not_smaller() -> None:
+    everything = total(plan_rows(config()))
+    assert everything.usd_per_day is None
+    assert everything.usd_known_per_day == pytest.approx(0.1008 + 1280e-6)
+    assert (everything.n_rows, everything.n_unpriced) == (4, 1)
+    assert everything.requests_per_day == 3 * 120 + 32
+
+
+def test_known_prices_add_up() -> None:
+    known = [row for row in plan_rows(config()) if row.usd_per_day is not None]
+    assert total(known).usd_per_day == pytest.approx(0.1008 + 1280e-6)
+    assert total([]).usd_per_day == 0
+
+
+def test_table_says_unknown() -> None:
+    lines = printed(config()).splitlines()
+    assert any("a/half" in line and "speed" in line and "unknown" in line for line in lines)
+    assert any("a/free" in line and "0.00" in line for line in lines)
+    assert any("total" in line and "0.1 + unknown" in line for line in lines)
+    assert any("a/priced" in line and "1h" in line and "12,000" in line for line in lines)
+
+
+def test_a_narrow_terminal_cuts_no_name() -> None:
+    console = Console(width=60, color_system=None)
+    with console.capture() as capture:
+        console.print(plan_table(plan_rows(config())))
+    cells = "".join(line.split("│")[1].strip() for line in capture.get().splitlines() if line.startswith("│"))
+    assert "a/priced" in cells
+
+
+def test_table_without_probes() -> None:
+    assert "total" in printed(load(TEXT.partition("probes")[0], {}, CATALOGUES))
+
+
+def test_json() -> None:
+    document = json.loads(json.dumps(as_json(config())))
+    assert [row["usd_per_day"] for row in document["plan"]][:2] == [pytest.approx(0.1008), 0]
+    assert document["total"]["usd_per_day"] is None
+    assert document["endpoints"][-1] == "a/unwatched"
+    assert document["detectors"] == ["accounting", "logprob_fidelity"]
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(90, "90s"), (600, "10m"), (3600, "1h"), (86400, "1d"), (5400, "90m")])
+def test_intervals_read_as_written(seconds: float, text: str) -> None:
+    assert every_text(seconds) == text
+
+
+@dataclass(frozen=True)
+class Amount:
+    usd: float | None
+    text: str
+
+
+@pytest.mark.parametrize(
+    "amount", [Amount(None, "unknown"), Amount(0, "0.00"), Amount(0.00123, "0.0012"), Amount(12.345, "12.35")], ids=str
+)
+def test_amounts(amount: Amount) -> None:
+    assert usd_text(amount.usd) == amount.text

@@ -1,0 +1,1 @@
+"""Tests of the dashboard against a fake store."""

@@ -1,0 +1,100 @@
+"""KL bands on made evidence whose true divergence is known from the noise (mean KL of logit noise s is about s²/2)."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from monitor.detectors.logprob_fidelity import DETECTOR
+from monitor.types import Evidence, Status, Verdict
+from tests.detectors.made import AT, evidence, exchange
+
+
+def judge(made: Evidence) -> Verdict:
+    return DETECTOR().run(made, at=AT, rng=np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(
+    ("noise", "precision", "status", "band"),
+    [
+        (0.0, None, "pass", "indistinguishable"),
+        (0.02, "bf16", "pass", "indistinguishable"),
+        (0.1, "fp8", "pass", "within declared precision"),
+        (0.15, "bf16", "suspect", "below declared precision"),
+        (0.6, "bf16", "fail", "below declared precision"),
+        (0.6, "int4", "fail", "below declared precision"),
+    ],
+)
+def test_bands(noise: float, precision: str | None, status: Status, band: str) -> None:
+    verdict = judge(evidence(noise=noise, precision=precision))
+    assert (verdict.status, verdict.band) == (status, band)
+    assert verdict.cause == (None if status == "pass" else "weights")
+
+
+def test_effect_is_the_mean_kl_within_its_interval() -> None:
+    """Logit noise of SD s over a whole vocabulary has KL about s²/2 x Var-weighting <= s²/2; top-20 keeps most of it."""
+    verdict = judge(evidence(noise=0.4, n=64))
+    assert verdict.effect is not None
+    assert verdict.low is not None
+    assert verdict.high is not None
+    assert verdict.low < verdict.effect < verdict.high
+    assert 0.2 * 0.08 < verdict.effect < 0.08
+    assert verdict.mde is not None
+    assert verdict.mde > (verdict.threshold or 0)
+
+
+def test_false_alarms_of_a_faithful_endpoint() -> None:
+    """A bf16-like endpoint (mean KL 0.0004) is never suspect in 100 seeds: the null is a tolerance, not equality."""
+    statuses = [judge(evidence(noise=0.03, precision="bf16", seed=seed, n=16)).status for seed in range(100)]
+    assert set(statuses) == {"pass"}
+
+
+def test_difference_on_a_misread_prompt_is_not_blamed_on_the_weights() -> None:
+    verdict = judge(evidence(noise=0.6, deltas=[-20] * 32))
+    assert (verdict.status, verdict.cause, verdict.band) == ("fail", "template", "different configuration")
+    assert "weights are not judged" in verdict.reason
+
+
+def test_between_tolerance_and_interval_nothing_is_claimed() -> None:
+    verdict = judge(evidence(noise=0.065, precision="bf16", n=8, positions=1))
+    assert verdict.status == "inconclusive"
+    assert verdict.low is not None
+    assert verdict.low <= (verdict.threshold or 0) < (verdict.high or 0)
+
+
+def test_reports_agreement() -> None:
+    verdict = judge(evidence(noise=0.0))
+    assert verdict.details["top1_same"] == verdict.n == 128
+    assert verdict.details["mean_abs_dlp"] == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("made", "cause"),
+    [
+        (replace(evidence(), golden={}), "no_reference"),
+        (replace(evidence(), golden={}, exchanges=tuple(exchange(i, logprobs=False) for i in range(9))), "no_logprobs"),
+        (replace(evidence(), golden={}, exchanges=tuple(exchange(i, outcome="http_5xx") for i in range(9))), "no_answers"),
+        (replace(evidence(), golden={}, exchanges=()), "no_answers"),
+    ],
+)
+def test_without_evidence_inconclusive_with_the_cause(made: Evidence, cause: str) -> None:
+    verdict = judge(made)
+    assert (verdict.status, verdict.cause) == ("inconclusive", cause)
+    assert verdict.effect is None
+
+
+def test_too_few_prompts() -> None:
+    verdict = judge(evidence(n=7))
+    assert verdict.status == "inconclusive"
+    assert "7 prompts comparable, 8 needed" in verdict.reason
+
+
+def test_not_in_the_golden_vocabulary_is_said() -> None:
+    made = evidence(n=9)
+    views = {
+        key: replace(view, positions=(), problem="token 'Ω' at position 0 is not in the golden vocabulary")
+        for key, view in made.golden.items()
+    }
+    verdict = judge(replace(made, golden=views))
+    assert verdict.cause == "not_comparable"
+    assert "golden vocabulary" in verdict.reason

@@ -1,0 +1,1 @@
+"""Tests of the lab: real local endpoints."""
