@@ -93,7 +93,8 @@ def effect_text(verdict: Verdict) -> str:
     """The measured size with unit and interval, or that there is none."""
     if verdict.effect is None:
         return "no effect measured"
-    return f"{quantity(verdict.effect, verdict.unit)} {interval(verdict.low, verdict.high, verdict.unit) or '(no interval)'}"
+    ends = interval(verdict.low, verdict.high, verdict.unit) or "(no interval)"
+    return f"{quantity(verdict.effect, verdict.unit)} {ends}"
 
 
 def metric_text(metrics: Mapping[str, Measured], name: str) -> str:

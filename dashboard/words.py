@@ -26,9 +26,9 @@ class Mark:
 
 
 MARKS: dict[Status, Mark] = {
-    "pass": Mark(symbol="✓", colour="green", meaning="no further from the reference than faithful engines are"),
-    "suspect": Mark(symbol="?", colour="orange", meaning="further than expected, not yet enough to call it a failure"),
-    "fail": Mark(symbol="✗", colour="red", meaning="further than any faithful engine of the declared precision"),
+    "pass": Mark(symbol="✓", colour="green", meaning="within what the check allows"),
+    "suspect": Mark(symbol="?", colour="orange", meaning="outside what the check allows, but not yet certain"),
+    "fail": Mark(symbol="✗", colour="red", meaning="outside what the check allows, beyond doubt"),
     "inconclusive": Mark(symbol=DASH, colour="gray", meaning="the check could not decide; this is not a pass"),
 }
 
@@ -76,11 +76,11 @@ METRICS: dict[str, Label] = {
     "tpot_ms_p50": Label(title="TPOT p50", unit="ms", definition="Time per output token after the first, median."),
     "success_rate": Label(
         title="Success rate", unit="share",
-        definition="Requests with a complete answer, of those that the endpoint can be held responsible for.",
+        definition="Requests with a complete answer, of all requests of the run.",
     ),
     "kl_nats": Label(
         title="KL to golden", unit="nats",
-        definition="Mean KL(golden || endpoint) over the measured positions. 0 means the same distribution.",
+        definition="Mean divergence KL(golden || endpoint) over the measured positions; 0 means the same distribution.",
     ),
     "prompt_token_match": Label(
         title="Prompt tokens", unit="share",
@@ -91,12 +91,12 @@ METRICS: dict[str, Label] = {
 
 def detector_label(name: str) -> Label:
     """The label of a detector; one that is not known here is called by its own name."""
-    return DETECTORS.get(name) or Label(title=_spaced(name), definition=f"Detector `{plain(name)}`.")
+    return DETECTORS.get(name) or Label(title=_spaced(name), definition=f"The detector {plain(name)}.")
 
 
 def metric_label(name: str) -> Label:
     """The label of a metric; one that is not known here is called by its own name."""
-    return METRICS.get(name) or Label(title=_spaced(name), definition=f"Metric `{plain(name)}`.")
+    return METRICS.get(name) or Label(title=_spaced(name), definition=f"The metric {plain(name)}.")
 
 
 def _spaced(name: str) -> str:
@@ -110,15 +110,18 @@ def spoken(name: str) -> str:
 
 _BREAKS = re.compile(r"[\s\x85\u2028\u2029]*[\t-\r\x85\u2028\u2029]\s*")
 _MARKUP = re.compile(r"([!-/:-@\[-`{-~])")
+_LINKS = re.compile(r"(?<=:)(?=//)|(?<=www)(?=\.)|(?<=@)", re.IGNORECASE)
+_JOINER = "\N{WORD JOINER}"
 
 
 def plain(text: str) -> str:
-    r"""Return Markdown that shows `text` as it is: every ASCII punctuation mark is escaped, line breaks are spaces.
+    r"""Return Markdown that shows `text` as it is, in one line and with nothing to click.
 
     Labels, badges and captions of Streamlit are Markdown, and Markdown fetches images: what an endpoint says would
     become a beacon in the reader's browser. CommonMark 2.4: a backslash before ASCII punctuation makes it literal.
+    Bare addresses are linked after escapes are gone (GFM autolinks), so an invisible joiner takes them apart.
     """
-    return _MARKUP.sub(r"\\\1", _BREAKS.sub(" ", text))
+    return _MARKUP.sub(r"\\\1", _LINKS.sub(_JOINER, _BREAKS.sub(" ", text)))
 
 
 def number(value: float | None) -> str:

@@ -50,7 +50,7 @@ class Agent:
         self._scheduler.start()
         pushing = asyncio.create_task(self._push_forever())
         try:
-            self._tick()
+            await self._tick()
             await stop.wait()
         finally:
             self._scheduler.shutdown(wait=False)
@@ -60,8 +60,11 @@ class Agent:
             for client in self._clients.values():
                 await client.aclose()
 
-    def _tick(self) -> None:
-        """Start what is due and ask APScheduler for the next wake-up. APScheduler decides nothing."""
+    async def _tick(self) -> None:
+        """Start what is due and ask APScheduler for the next wake-up. APScheduler decides nothing.
+
+        A coroutine, because APScheduler runs plain functions in a thread.
+        """
         now = self._clock.now()
         agenda = due(self._config.plans, now, self._last)
         self._last = agenda.accounted(self._last)

@@ -97,7 +97,8 @@ async def _receive(reader: asyncio.StreamReader) -> Received:
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
     method, _, rest = head[0].partition(" ")
     path = rest.partition(" ")[0]
-    headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:])}
+    fields = (line.partition(":") for line in head[1:])
+    headers = {name.strip().lower(): value.strip() for name, colon, value in fields if colon}
     length = headers.get("content-length", "0")
     data = await reader.readexactly(int(length) if length.isdigit() else 0)
     with contextlib.suppress(orjson.JSONDecodeError):

@@ -179,6 +179,10 @@ class StoreClient:
         """What the store says of itself; ``{"status": "ok"}`` when it works."""
         return self._object(await self._ask("GET", "health"))
 
+    async def overview(self) -> dict[str, Any]:
+        """Return the newest verdicts, incidents and metrics of every endpoint, as JSON."""
+        return self._object(await self._ask("GET", "overview"))
+
     async def mark(self, writer: str) -> int:
         """Highest sequence number that the store has of `writer`."""
         return int(self._object(await self._ask("GET", "mark", params={"writer": writer}))["mark"])

@@ -92,6 +92,8 @@ class Capture:
     monotonic clock, except ``dns_ns``, ``connect_ns``, ``tls_ns``, which are durations. ``t0_ns`` is the first byte
     of the request written on an already acquired connection; ``eof_ns`` the end of the body, however it ended.
     ``sent`` is the exact request body; keys are in headers and never here. ``error`` is class and message, redacted.
+    ``transport_retry`` is 1 when a kept-alive connection turned out to be closed before any byte of the answer, and the
+    request was written again on a fresh one; all stamps are then those of the fresh one.
     """
 
     request: Request | None = None
@@ -112,6 +114,7 @@ class Capture:
     first_byte_ns: int | None = None
     eof_ns: int | None = None
     reused: bool | None = None
+    transport_retry: int = 0
     lag_ms: float | None = None
 
     def header(self, name: str) -> str | None:
@@ -205,6 +208,7 @@ class Exchange:
     sent_ms: float | None = None
     first_byte_ms: float | None = None
     reused: bool | None = None
+    transport_retry: int = 0
     lag_ms: float | None = None
     error_bound_ms: float | None = None
     measurement: str | None = None

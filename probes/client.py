@@ -1,4 +1,4 @@
-"""The capturing HTTP client: one attempt per call, bytes and stamps, no decoding, no retries, no redirects.
+"""The capturing HTTP client: one attempt per call, bytes and stamps, no decoding, no redirects, no hidden retries.
 
 While a response streams, only ``(monotonic ns, bytes)`` is kept. What the endpoint did wrong is in the `Capture`
 (`end`, `status`), never an exception; the key is in a header and nowhere else.
@@ -20,6 +20,7 @@ from probes.heartbeat import Heartbeat, LagWindow
 from probes.limits import Limits
 
 ERROR_CHARS = 200
+WRITING = "http11.send_request_headers.started"
 
 
 class WireProtocol(Protocol):
@@ -46,6 +47,16 @@ class _Seen:
     stamps: dict[str, int] = field(default_factory=dict)
     end: End = "complete"
     error: str | None = None
+    transport_retry: int = 0
+
+    @property
+    def reused(self) -> bool:
+        return "connection.connect_tcp.started" not in self.stamps
+
+    @property
+    def stale(self) -> bool:
+        """Whether a kept-alive connection was closed before a byte of the answer came: no fault of the endpoint."""
+        return self.reused and self.status is None and self.end in {"unclean", "reset"}
 
     def span_ns(self, name: str) -> int | None:
         started, complete = self.stamps.get(f"{name}.started"), self.stamps.get(f"{name}.complete")
@@ -82,11 +93,17 @@ class HttpClient:
         )
 
     async def send(self, request: Request) -> Capture:
-        """Send `request` once and return all that came back."""
+        """Send `request` once and return all that came back.
+
+        Only when a kept-alive connection turns out to be closed already is it sent again, and the capture says so.
+        """
         sent = self._protocol.body(request, self._endpoint.model)
         seen, started_at = _Seen(), self._clock.now()
         with self._heartbeat.window() as lag:
             await self._attempt(sent, seen)
+            if seen.stale:
+                seen, started_at = _Seen(transport_retry=1), self._clock.now()
+                await self._attempt(sent, seen)
             seen.stamps["eof"] = self._clock.monotonic_ns()
         return self._capture(request, sent, started_at, seen, lag)
 
@@ -97,9 +114,10 @@ class HttpClient:
     async def _attempt(self, sent: bytes, seen: _Seen) -> None:
         """One exchange under the time-outs; however it ends, `seen` says so."""
         total = asyncio.timeout(self._limits.connect_s + self._limits.total_s)
+        patience = asyncio.timeout(None)  # set anew at the write (first byte) and after every read (stall)
         try:
-            async with total:
-                await self._exchange(sent, seen)
+            async with total, patience:
+                await self._exchange(sent, seen, patience)
         except _LimitError as error:
             seen.end, seen.error = "client_limit", str(error)
         except TimeoutError:
@@ -108,33 +126,27 @@ class HttpClient:
         except (httpx.TransportError, ssl.SSLError, OSError) as error:
             seen.end, seen.error = _end_of(error, seen), self._redacted(error)
 
-    async def _exchange(self, sent: bytes, seen: _Seen) -> None:
+    async def _exchange(self, sent: bytes, seen: _Seen, patience: asyncio.Timeout) -> None:
         async def trace(event: str, _info: Mapping[str, Any]) -> None:
             seen.stamps[event] = self._clock.monotonic_ns()
+            if event == WRITING:
+                _wait_at_most(patience, self._limits.first_byte_s)
 
         url = self._endpoint.base_url.rstrip("/") + self._protocol.path
         request = self._http.build_request("POST", url, content=sent, extensions={"trace": trace})
-        first_byte_s = self._limits.connect_s + self._limits.first_byte_s
-        async with asyncio.timeout(first_byte_s):
-            response = await self._http.send(request, stream=True)
+        response = await self._http.send(request, stream=True)
         try:
             seen.status = response.status_code
             seen.headers = tuple(response.headers.multi_items())
-            await self._read(response, seen)
+            await self._read(response, seen, patience)
         finally:
             await response.aclose()
 
-    async def _read(self, response: httpx.Response, seen: _Seen) -> None:
-        chunks = response.aiter_raw().__aiter__()
+    async def _read(self, response: httpx.Response, seen: _Seen, patience: asyncio.Timeout) -> None:
         n_bytes = n_events = 0
-        while True:
-            wait_s = self._limits.stall_s if seen.reads else self._limits.first_byte_s
-            async with asyncio.timeout(wait_s):
-                try:
-                    data = await anext(chunks)
-                except StopAsyncIteration:
-                    return
+        async for data in response.aiter_raw():
             seen.reads.append(Read(self._clock.monotonic_ns(), data))
+            _wait_at_most(patience, self._limits.stall_s)
             n_bytes += len(data)
             n_events += data.count(b"data:")
             if n_bytes > self._limits.max_bytes or n_events > self._limits.max_events:
@@ -145,13 +157,14 @@ class HttpClient:
         return Capture(
             request=request, protocol=self._endpoint.protocol, sent=sent, started_at=started_at,
             status=seen.status, headers=seen.headers, reads=tuple(seen.reads), end=seen.end, error=seen.error,
-            t0_ns=stamps.get("http11.send_request_headers.started"),
+            t0_ns=stamps.get(WRITING),
             connect_ns=seen.span_ns("connection.connect_tcp"),
             tls_ns=seen.span_ns("connection.start_tls"),
             sent_ns=stamps.get("http11.send_request_body.complete"),
             first_byte_ns=stamps.get("http11.receive_response_headers.complete"),
             eof_ns=stamps["eof"] if seen.status is not None else None,
-            reused="connection.connect_tcp.started" not in stamps,
+            reused=seen.reused,
+            transport_retry=seen.transport_retry,
             lag_ms=lag.max_ms,
         )  # fmt: skip
 
@@ -160,10 +173,14 @@ class HttpClient:
         return text.replace(self._key, "[key]") if self._key else text
 
 
+def _wait_at_most(patience: asyncio.Timeout, seconds: float) -> None:
+    patience.reschedule(asyncio.get_running_loop().time() + seconds)
+
+
 def _timed_out(seen: _Seen) -> End:
     if seen.reads:
         return "stalled"
-    connected = "http11.send_request_headers.started" in seen.stamps
+    connected = WRITING in seen.stamps
     return "timeout_first_byte" if connected else "connect_error"
 
 
@@ -174,7 +191,7 @@ def _end_of(error: BaseException, seen: _Seen) -> End:
         return "tls_trust"
     if any(isinstance(cause, ssl.SSLError) for cause in causes):
         return "tls_dropped"
-    if "http11.send_request_headers.started" not in seen.stamps:
+    if WRITING not in seen.stamps:
         return "connect_error"
     if any(isinstance(cause, ConnectionResetError) for cause in causes):
         return "reset"

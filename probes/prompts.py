@@ -1,7 +1,8 @@
 """The fixed prompt set of the `logprobs` probe: 32 short conversations, no system message.
 
 No conversation brings a system message, so that a missing or foreign default system prompt shows in the prompt's
-token count. Numerals, code, other scripts and emoji are there because tokenizers differ on them.
+token count. Numerals, code, other scripts and emoji are there because tokenizers differ on them. The last 16 are asked
+for several tokens: an answer that begins with a character of several tokens has no logprobs at one token (llama.cpp).
 """
 
 from collections.abc import Mapping
@@ -30,8 +31,6 @@ PROMPTS: Mapping[str, Conversation] = {
     "python": _user("Write a Python function that returns the larger of two numbers."),
     "sql": _user("SELECT name FROM users WHERE age > 30; -- what does this query return?"),
     "french": _user("Comment dit-on 'thank you very much' en français ?"),
-    "chinese": _user("请用一句话介绍长城。"),
-    "emoji": _user("What does the emoji 🎉 usually mean in a message?"),
     "rhyme": _user("Give me three words that rhyme with 'light'."),
     "letter": _user("Begin a polite letter to a landlord about a leaking tap."),
     "colour": _user("Mix blue and yellow paint. Which colour appears?"),
@@ -49,6 +48,8 @@ PROMPTS: Mapping[str, Conversation] = {
     "regex": _user(r"What does the regular expression ^\d{4}-\d{2}$ match?"),
     "verse": _user("Write two lines of verse about rain on a tin roof."),
     "units": _user("How many metres are 2.5 kilometres?"),
+    "chinese": _user("请用一句话介绍长城。"),
+    "emoji": _user("What does the emoji 🎉 usually mean in a message?"),
     "summary": _user("Summarise in five words: The shop closed early because the roof was being repaired."),
     "spell": _user("Spell the word 'necessary' letter by letter."),
     "greeting": _user("Hi!"),

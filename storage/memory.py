@@ -6,6 +6,8 @@ from statistics import median
 from threading import RLock
 from typing import Any
 
+import orjson
+
 from monitor.codec import plain
 from monitor.ports import Entry
 from storage.interface import MEASURED, TABLES, Json
@@ -16,7 +18,7 @@ _TICK = timedelta(microseconds=1)
 
 
 def _records(rows: Iterable[Row]) -> list[Any]:
-    return [plain(row["record"]) for row in rows]
+    return [orjson.loads(row["record"]) for row in rows]
 
 
 def _newest(rows: Iterable[Row], key: str) -> list[Row]:

@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-import orjson
-
 from monitor.codec import decode, encode, finite
 from monitor.ports import Entry
 from monitor.types import Endpoint, Exchange, Incident, JudgedRun, Observation, Run, RunRecord, Slot, Verdict
@@ -20,8 +18,8 @@ REPLACED: Mapping[str, str] = {"endpoints": "endpoint", "judged": "run_id", "inc
 """Tables that keep only the latest row of each key, with that key."""
 
 
-def _record(noun: object) -> orjson.Fragment:
-    return orjson.Fragment(encode(noun))
+def _record(noun: object) -> str:
+    return encode(noun).decode()
 
 
 def _utc(name: str, at: datetime) -> datetime:
@@ -178,8 +176,3 @@ def groups(projected: Iterable[Rows]) -> Iterator[Rows]:
             group.setdefault(table, []).extend(more)
     if group:
         yield group
-
-
-def to_json(rows: Iterable[Row]) -> str:
-    """JSON array of `rows`, records embedded as JSON."""
-    return orjson.dumps(list(rows)).decode()

@@ -9,7 +9,7 @@ from dashboard import cards, charts, session
 from dashboard.evidence import band, outcome_counts
 from dashboard.exchange_table import table, what_was_said
 from dashboard.store_reader import EndpointNow
-from dashboard.view import overall_mark, worst_first
+from dashboard.view import detectors_of, overall_mark, worst_first
 from dashboard.words import ago, metric_label, plain
 from monitor.types import Exchange
 
@@ -21,7 +21,9 @@ WINDOWS = {
     "30 d": timedelta(days=30),
 }
 FIGURES = ("ttft_ms_p50", "tps_p50", "success_rate", "kl_nats", "prompt_token_match")
-HOW_TO_READ = "A point is a median, the shaded area spans its lowest to highest value; a cross marks that nothing could be measured."
+HOW_TO_READ = (
+    "A point is a median, shaded from its lowest to its highest value; a cross says: nothing could be measured."
+)
 PER_ROW = 3
 NO_DATA = "No data yet in this window. Points appear after the next run; `weighmaster probe` runs one now."
 
@@ -42,8 +44,10 @@ def _verdicts(endpoint: EndpointNow) -> None:
     if not endpoint.verdicts:
         st.caption("No verdict yet. The judge looks at runs within a minute of their arrival.")
         return
-    for start in range(0, len(endpoint.verdicts), PER_ROW):
-        row = endpoint.verdicts[start : start + PER_ROW]
+    order = detectors_of([endpoint])
+    verdicts = sorted(endpoint.verdicts, key=lambda verdict: order.index(verdict.detector))
+    for start in range(0, len(verdicts), PER_ROW):
+        row = verdicts[start : start + PER_ROW]
         for place, verdict in zip(st.columns(PER_ROW), row, strict=False):
             with place:
                 cards.verdict_card(verdict)

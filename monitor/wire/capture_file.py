@@ -45,17 +45,19 @@ def load_capture(data: bytes) -> Capture:
     """
     try:
         document = orjson.loads(data)
-        base_ns = document.pop("base_ns")
+        base_ns = int(document.pop("base_ns"))
         document.pop("weighmaster")
         reads = tuple(_read(item, base_ns) for item in document.pop("reads"))
         sent = base64.b64decode(document.pop("sent_b64")) if "sent_b64" in document else document.pop("sent").encode()
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         raise UsageError(f"not a capture file ({error}): use one that weighmaster wrote, or name its format") from None
     try:
         rest = decode(Capture, encode(document))
     except ValueError as error:
         raise UsageError(f"damaged capture file: {error}: use one that weighmaster wrote") from None
     values = {field.name: getattr(rest, field.name) for field in fields(Capture)}
+    if unknown := sorted(document.keys() - values.keys()):
+        raise UsageError(f"capture file with unknown fields {', '.join(unknown)}: remove them, or use a newer version")
     return Capture(**(values | {"reads": reads, "sent": sent}))
 
 

@@ -38,6 +38,7 @@ class Answer:
     ignored_events: int = 0
     parse_errors: int = 0
     cut_tail: bool = False
+    last_named: list[Any] = field(default_factory=list)
 
     def read_stream(self, framing: Framing) -> None:
         """Read all events of a stream."""
@@ -104,6 +105,11 @@ class Answer:
 
     def _read_envelope(self, value: Mapping[str, Any]) -> None:
         """Take what stands beside the choices: model, provider, fingerprint, id, usage."""
+        self._read_usage(value.get("usage"))
+        named = [value.get("id"), value.get("model"), value.get("provider"), value.get("system_fingerprint")]
+        if named == self.last_named:
+            return  # nearly all chunks of a stream
+        self.last_named = named
         for seen, name in ((self.models, "model"), (self.providers, "provider")):
             if (text := self._text(value, name)) is not None:
                 seen[text] = None
@@ -112,7 +118,6 @@ class Answer:
         if self.fingerprint and fingerprint and fingerprint != self.fingerprint:
             self.flags["fingerprint_changed"] = None
         self.fingerprint = self.fingerprint or fingerprint
-        self._read_usage(value.get("usage"))
 
     def _text(self, value: Mapping[str, Any], name: str) -> str | None:
         text = value.get(name)

@@ -38,7 +38,7 @@ class ChoiceState:
 
     def add_delta(self, raw: Any, at_ns: int) -> bool:
         """Take a delta; return whether it holds a token payload."""
-        if not isinstance(raw, Mapping):
+        if not isinstance(raw, dict):
             self.flags["delta_missing" if raw is None else "odd_type:delta"] = None
             return False
         delta = read_delta(raw, self.flags)
@@ -47,7 +47,7 @@ class ChoiceState:
 
     def add_message(self, raw: Any) -> None:
         """Take a whole message: the answer itself when nothing was streamed, else a copy of it."""
-        if isinstance(raw, Mapping):
+        if isinstance(raw, dict):
             self._add(read_delta(raw, self.flags), None, whole=True)
         else:
             self.flags["message_missing" if raw is None else "odd_type:message"] = None

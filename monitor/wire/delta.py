@@ -51,7 +51,7 @@ def _reasoning(raw: Mapping[str, Any], flags: dict[str, None]) -> str:
 def _details(details: list[Any], flags: dict[str, None]) -> str:
     texts = []
     for detail in details:
-        if not isinstance(detail, Mapping):
+        if not isinstance(detail, dict):
             flags["odd_type:reasoning_details"] = None
         elif isinstance(text := detail.get("text", detail.get("summary")), str):
             texts.append(text)
@@ -71,7 +71,7 @@ def _parts(content: Any, flags: dict[str, None]) -> tuple[str, str]:
     flags["content_parts"] = None
     visible, thinking = [], []
     for part in content:
-        kind = part.get("type") if isinstance(part, Mapping) else None
+        kind = part.get("type") if isinstance(part, dict) else None
         if isinstance(kind, str) and kind in _VISIBLE:
             visible.append(_part_text(part, ("text", "refusal")))
         elif isinstance(kind, str) and kind in _THINKING:
@@ -90,7 +90,7 @@ def _part_text(part: Mapping[str, Any], names: tuple[str, ...]) -> str:
         if isinstance(value, str):
             return value
         if isinstance(value, list):
-            inner = [item.get("text") for item in value if isinstance(item, Mapping)]
+            inner = [item.get("text") for item in value if isinstance(item, dict)]
             return "".join(text for text in inner if isinstance(text, str))
     return ""
 
@@ -103,7 +103,7 @@ def _calls(raw: Mapping[str, Any], flags: dict[str, None]) -> tuple[CallDelta, .
     elif listed is not None:
         flags["odd_type:tool_calls"] = None
     legacy = raw.get("function_call")
-    if isinstance(legacy, Mapping) and (call := read_call({"index": 0, "function": legacy}, flags)) is not None:
+    if isinstance(legacy, dict) and (call := read_call({"index": 0, "function": legacy}, flags)) is not None:
         flags["legacy_function_call"] = None
         calls += (call,)
     return calls

@@ -48,7 +48,7 @@ class ErrorBody(NamedTuple):
 
 def find_error(value: Any) -> ErrorBody | None:
     """Return the error that a decoded JSON value holds, in any of the common shapes, else None."""
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict):
         return None
     error = value.get("error")
     if not error:
@@ -56,13 +56,13 @@ def find_error(value: Any) -> ErrorBody | None:
         if not named and ("message" not in value or "choices" in value):
             return None
         error = value
-    if not isinstance(error, Mapping):
+    if not isinstance(error, dict):
         return ErrorBody(str(error)[:EVIDENCE_CHARS], None, frozenset(), None, None)
     metadata = error.get("metadata")
-    metadata = metadata if isinstance(metadata, Mapping) else {}
+    metadata = metadata if isinstance(metadata, dict) else {}
     inner = error.get("innererror")
     words = [error.get("code"), error.get("type"), metadata.get("error_type")]
-    words += [inner.get("code")] if isinstance(inner, Mapping) else []
+    words += [inner.get("code")] if isinstance(inner, dict) else []
     return ErrorBody(
         _message(error),
         _status(error.get("code")) or _status(error.get("status")),

@@ -38,7 +38,7 @@ def entries(raw: Any, flags: dict[str, None]) -> list[TokenLogprob] | None:
     """Return the entries of a choice's ``logprobs``, or None when there are none to speak of (null, or no object)."""
     if raw is None:
         return None
-    if not isinstance(raw, Mapping):
+    if not isinstance(raw, dict):
         flags["odd_type:logprobs"] = None
         return None
     content = raw.get("content")
@@ -128,7 +128,7 @@ def _at(values: Any, position: int) -> Any:
 
 
 def _text_keyed(top: Any, flags: dict[str, None]) -> tuple[TopToken, ...]:
-    if not isinstance(top, Mapping):
+    if not isinstance(top, dict):
         return ()
     flags["text_keyed"] = None
     return tuple(TopToken(token=token, logprob=value_of(value, flags)) for token, value in top.items())

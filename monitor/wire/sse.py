@@ -5,7 +5,6 @@ by the caller: a last event without its blank line is still returned, and unknow
 """
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
@@ -45,9 +44,12 @@ class Framing:
 
 @dataclass(slots=True)
 class _Framer:
-    """The open event and the counts so far."""
+    """The open event and the counts so far. ``ends`` are the offsets at which the reads end."""
 
-    events: list[tuple[int, str | None, bytes]] = field(default_factory=list)
+    reads: Sequence[Read]
+    ends: list[int]
+    read: int = 0
+    events: list[Event] = field(default_factory=list)
     data: list[bytes] = field(default_factory=list)
     name: str | None = None
     comments: int = 0
@@ -55,7 +57,7 @@ class _Framer:
     unknown: list[str] = field(default_factory=list)
 
     def line(self, line: bytes) -> None:
-        """Take a line that is neither blank nor a plain data line."""
+        """Take a line that is not blank."""
         name, colon, value = line.partition(b":")
         if colon and not name:
             self.comments += 1
@@ -71,20 +73,24 @@ class _Framer:
                 self.unknown.append(line[: 4 * EVIDENCE_CHARS].decode("utf-8", "replace")[:EVIDENCE_CHARS])
 
     def close(self, offset: int) -> None:
-        """End the open event at the byte `offset`."""
+        """End the open event at the byte `offset`; offsets only grow."""
         if self.data:
+            while self.ends[self.read] <= offset:
+                self.read += 1
             data = self.data[0] if len(self.data) == 1 else b"\n".join(self.data)
-            self.events.append((offset, self.name, data))
-            self.data = []
+            self.events.append(Event(self.reads[self.read].at_ns, self.name, data))
+            self.data.clear()
         self.name = None
 
 
 def _lines(body: bytes) -> Iterator[tuple[bytes, int]]:
     """Yield each line with the offset of its line end (of the body's end for the last one)."""
-    if b"\r" not in body:
-        offset = -1
-        for line in body.split(b"\n"):
-            offset += len(line) + 1
+    crs, lfs, pairs = body.count(b"\r"), body.count(b"\n"), body.count(b"\r\n")
+    if crs == 0 or crs == lfs == pairs:
+        mark = b"\r\n" if crs else b"\n"
+        offset = -len(mark)
+        for line in body.split(mark):
+            offset += len(line) + len(mark)
             yield line, offset
         return
     start = 0
@@ -102,31 +108,20 @@ def frame(reads: Sequence[Read]) -> Framing:
     raw = b"".join([read.data for read in reads])
     body = raw.removeprefix(_BOM)
     skipped = len(raw) - len(body)
-    framer = _Framer()
-    end = 0
-    for line, end in _lines(body):  # the last offset is the end of the body
+    framer = _Framer(reads, list(accumulate([len(read.data) for read in reads])))
+    for line, end in _lines(body):
         if line.startswith(b"data: "):
             framer.data.append(line[6:])
         elif line:
             framer.line(line)
         elif end < len(body):
-            framer.close(end)
+            framer.close(end + skipped)
     unterminated = bool(framer.data)
-    framer.close(end)
-    ends = list(accumulate(len(read.data) for read in reads))
+    framer.close(len(raw) - 1)
     return Framing(
-        events=tuple(_stamped(framer.events, reads, ends, skipped)),
+        events=tuple(framer.events),
         comments=framer.comments,
         unknown_lines=framer.unknown_lines,
         unknown=tuple(framer.unknown),
         unterminated=unterminated,
     )
-
-
-def _stamped(
-    events: list[tuple[int, str | None, bytes]], reads: Sequence[Read], ends: list[int], skipped: int
-) -> Iterator[Event]:
-    last = len(reads) - 1
-    for offset, name, data in events:
-        read = min(bisect_right(ends, offset + skipped), last)
-        yield Event(reads[read].at_ns, name, data)

@@ -31,11 +31,11 @@ class _Slot:
 
 def read_call(entry: Any, flags: dict[str, None]) -> CallDelta | None:
     """Return the delta in `entry`, or None when it is no object; odd types are flagged and left out."""
-    if not isinstance(entry, Mapping):
+    if not isinstance(entry, dict):
         flags["odd_type:tool_calls"] = None
         return None
     function = entry.get("function")
-    if not isinstance(function, Mapping):
+    if not isinstance(function, dict):
         if function is not None:
             flags["odd_type:function"] = None
         function = {}

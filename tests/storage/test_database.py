@@ -147,6 +147,7 @@ def test_a_fatal_error_waits_for_readers_before_opening_again(duck: DuckStore) -
             raise duckdb.FatalException("simulated")
         other = threading.Thread(target=lambda: counted.append(duck.counts()["runs"]))
         other.start()
+        other.join(0.5)  # it must not get through while the reader is at work, however long it is given
         assert reader.execute("SELECT count(*) FROM runs").fetchall() == [(1,)]
         assert counted == []
     other.join(30)

@@ -1,0 +1,59 @@
+"""Every detector in the catalogue on evidence of every quality: it never raises, and never passes what it cannot see."""
+
+import importlib
+from dataclasses import replace
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+
+import monitor.detectors
+from monitor.catalogue import scan
+from monitor.codec import decode, encode
+from monitor.types import ANSWERED, Evidence, Outcome, Verdict
+from tests.detectors.made import AT, evidence, exchange
+
+DETECTORS: dict[str, Any] = scan(monitor.detectors, "DETECTOR")
+FAULTS = [outcome for outcome in get_args(Outcome) if outcome not in ANSWERED]
+
+
+def judge(kind: str, made: Evidence) -> Verdict:
+    verdict: Verdict = DETECTORS[kind]().run(made, at=AT, rng=np.random.default_rng(0))
+    assert verdict.detector == kind
+    assert verdict.reason
+    assert verdict.statistic in {metric.name for metric in DETECTORS[kind].metrics}
+    assert (verdict.effect is None) == (verdict.low is None) == (verdict.high is None)
+    assert (verdict.status in {"pass"}) <= (verdict.cause is None)
+    assert (verdict.status in {"fail", "suspect"}) <= (verdict.cause is not None)
+    assert decode(Verdict, encode(verdict)) == verdict
+    return verdict
+
+
+@pytest.mark.parametrize("kind", DETECTORS)
+def test_faithful_passes(kind: str) -> None:
+    assert judge(kind, evidence()).status == "pass"
+
+
+@pytest.mark.parametrize("kind", DETECTORS)
+def test_nothing_is_inconclusive(kind: str) -> None:
+    empty = replace(evidence(), exchanges=(), runs=(), golden={})
+    assert judge(kind, empty).status == "inconclusive"
+
+
+@pytest.mark.parametrize("outcome", FAULTS)
+@pytest.mark.parametrize("kind", DETECTORS)
+def test_no_fault_is_ever_a_pass(kind: str, outcome: Outcome) -> None:
+    made = replace(evidence(), exchanges=tuple(exchange(index, outcome=outcome) for index in range(32)), golden={})
+    assert judge(kind, made).status in {"fail", "inconclusive"}
+
+
+@pytest.mark.parametrize("kind", DETECTORS)
+def test_same_evidence_same_verdict(kind: str) -> None:
+    assert judge(kind, evidence(noise=0.2)) == judge(kind, evidence(noise=0.2))
+
+
+@pytest.mark.parametrize("kind", DETECTORS)
+def test_docstring_says_what_it_needs_and_what_misleads_it(kind: str) -> None:
+    text = importlib.import_module(DETECTORS[kind].__module__).__doc__ or ""
+    for heading in ("Needs:", "What can mislead it:", "Source:"):
+        assert heading in text

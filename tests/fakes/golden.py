@@ -1,0 +1,123 @@
+"""Golden weights without weights: a character tokenizer, and logits that follow from the context by a hash."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import orjson
+
+from monitor.ports import Floats, Scores, ScoreTask
+from monitor.types import Capture, Fingerprint, Read, Request
+
+VOCABULARY = 256
+EOS = 0
+
+
+class FakeTokenizer:
+    """One token per Latin-1 character; the template is ``role: content|``; a default system turn is put in front."""
+
+    def __init__(self, *, system: str = "be kind") -> None:
+        self._system = system
+
+    def prompt_ids(self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] = ()) -> list[int]:
+        turns = [{"role": "system", "content": self._system}] if self._system else []
+        text = "".join(f"{turn['role']}: {turn['content']}|" for turn in (*turns, *messages))
+        return self.encode(text + "assistant: ")
+
+    def encode(self, text: str) -> list[int]:
+        return list(text.encode("latin-1", "replace"))
+
+    def decode(self, ids: Sequence[int]) -> str:
+        return bytes(ids).decode("latin-1")
+
+    def token_id(self, token: str, raw: Sequence[int] | None = None) -> int | None:
+        data = bytes(raw) if raw is not None else token.encode("latin-1", "replace")
+        return data[0] if len(data) == 1 else None
+
+    @property
+    def eos_ids(self) -> frozenset[int]:
+        return frozenset({EOS})
+
+
+def logprobs_after(context: Sequence[int], *, noise: float = 0.0) -> Floats:
+    """Log-probabilities (VOCABULARY,) after `context`; `noise` adds a fixed deviation, as quantisation does."""
+    seed = int.from_bytes(hashlib.blake2b(bytes(context), digest_size=8).digest())
+    rng = np.random.default_rng(seed)
+    logits = rng.normal(0, 3, VOCABULARY) + noise * rng.normal(0, 1, VOCABULARY)
+    return np.asarray(logits - np.logaddexp.reduce(logits), dtype=np.float64)
+
+
+class FakeScorer:
+    """Implements `monitor.ports.Scorer` over `logprobs_after`."""
+
+    def __init__(self) -> None:
+        self.tokenizer = FakeTokenizer()
+        self.fingerprint = Fingerprint(
+            digest="fake", weights_sha256="0", tokenizer_sha256="0", template_sha256="0", dtype="float64", engine="fake"
+        )
+        self.n_calls = 0
+
+    def score(self, tasks: Sequence[ScoreTask], *, top_k: int = 20) -> list[Scores]:
+        self.n_calls += 1
+        return [self._one(task, top_k) for task in tasks]
+
+    def _one(self, task: ScoreTask, top_k: int) -> Scores:
+        context, rows = list(task.prompt_ids), []
+        for token in task.completion_ids:
+            rows.append(logprobs_after(context))
+            context.append(token)
+        table = np.stack(rows)
+        order = np.argsort(-table, axis=1)
+        given = np.array(task.completion_ids)
+        own = table[np.arange(len(given)), given]
+        return Scores(
+            logprob=own,
+            rank=(table > own[:, None]).sum(axis=1),
+            entropy_nats=-(np.exp(table) * table).sum(axis=1),
+            top_ids=order[:, :top_k],
+            top_logprobs=np.take_along_axis(table, order, axis=1)[:, :top_k],
+            gathered=tuple(row[list(ids)] for row, ids in zip(table, task.gather, strict=True)),
+        )
+
+
+class FakeEndpoint:
+    """A `Client` that serves the fake weights with a deviation, another default system turn, or without logprobs."""
+
+    def __init__(self, *, noise: float = 0.0, system: str = "be kind", logprobs: bool = True, status: int = 200) -> None:
+        self._noise, self._tokenizer = noise, FakeTokenizer(system=system)
+        self._logprobs, self._status = logprobs, status
+        self.asked: list[Request] = []
+
+    async def send(self, request: Request) -> Capture:
+        self.asked.append(request)
+        body = self._answer(request) if self._status == 200 else {"error": {"message": "no"}}
+        n = len(self.asked) * 1_000_000_000
+        return Capture(
+            request=request, sent=b"{}", started_at=datetime(2026, 11, 29, tzinfo=UTC), status=self._status,
+            headers=(("content-type", "application/json"),), t0_ns=n, sent_ns=n + 1, first_byte_ns=n + 2,
+            reads=(Read(n + 50_000_000, orjson.dumps(body)),), eof_ns=n + 50_000_001, lag_ms=0.1,
+        )  # fmt: skip
+
+    async def aclose(self) -> None:
+        return
+
+    def _answer(self, request: Request) -> dict[str, Any]:
+        prompt = self._tokenizer.prompt_ids(request.messages)
+        context, entries, text = list(prompt), [], ""
+        for _ in range(request.max_tokens):
+            row = logprobs_after(context, noise=self._noise)
+            order = np.argsort(-row)
+            entries.append({**_entry(int(order[0]), row), "top_logprobs": [_entry(int(i), row) for i in order[:20]]})
+            context.append(int(order[0]))
+            text += chr(int(order[0]))
+        choice: dict[str, Any] = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "length"}
+        if self._logprobs and request.top_logprobs:
+            choice["logprobs"] = {"content": entries}
+        usage = {"prompt_tokens": len(prompt), "completion_tokens": request.max_tokens}
+        return {"model": "m", "choices": [choice], "usage": usage}
+
+
+def _entry(token: int, row: Floats) -> dict[str, Any]:
+    return {"token": chr(token), "bytes": [token], "logprob": float(row[token])}

@@ -1,0 +1,70 @@
+"""The way from endpoint to verdict in one process, on fake weights whose deviation is known."""
+
+from typing import Any
+
+import pytest
+
+from jobs.clock import SystemClock
+from jobs.pipeline import Judged, Prober, judge_endpoint, probe_endpoint
+from jobs.verdict_table import row
+from monitor.detectors.accounting import Accounting
+from monitor.detectors.availability import Availability
+from monitor.detectors.logprob_fidelity import LogprobFidelity
+from monitor.types import Endpoint
+from probes.logprobs import Logprobs
+from tests.fakes.golden import FakeEndpoint, FakeScorer
+
+ENDPOINT = Endpoint(name="fake/one", provider="fake", base_url="http://127.0.0.1:1/v1", model="m", reference="fake")
+
+
+async def judged(**how: Any) -> tuple[Judged, FakeScorer]:
+    clock, scorer = SystemClock(), FakeScorer()
+    prober = Prober(clock=clock, vantage="test", version="0", seed=1, concurrency=4)
+    probed = await probe_endpoint(ENDPOINT, FakeEndpoint(**how), [Logprobs()], prober, lambda *_: None)
+    detectors = (Availability(), Accounting(), LogprobFidelity())
+    return judge_endpoint(probed, scorer, detectors, clock), scorer
+
+
+async def test_faithful() -> None:
+    result, scorer = await judged()
+    shown = row(result)
+    assert (shown["status"], shown["cause"]) == ("pass", None)
+    assert shown["kl"] == pytest.approx(0.0, abs=1e-9)
+    assert shown["prompt_token_match"] == {"k": 32, "n": 32}
+    assert shown["outcomes"] == {"ok": 32}
+    assert shown["kl_positions"] == 16 + 16 * 8
+    assert scorer.n_calls == 1
+
+
+async def test_degraded_weights() -> None:
+    result, _ = await judged(noise=0.7)
+    assert (result.summary.status, result.summary.causes) == ("fail", ("weights",))
+    assert row(result)["kl"] > 0.05
+
+
+async def test_missing_system_prompt_is_template_and_nothing_else() -> None:
+    result, _ = await judged(system="")
+    assert (result.summary.status, result.summary.causes) == ("fail", ("template",))
+    assert row(result)["prompt_token_match"] == {"k": 0, "n": 32}
+
+
+async def test_no_logprobs_is_inconclusive_with_the_cause() -> None:
+    result, _ = await judged(logprobs=False)
+    assert (result.summary.status, result.summary.causes) == ("inconclusive", ("no_logprobs",))
+    assert row(result)["kl"] is None
+
+
+async def test_wrong_key_is_inconclusive_not_down() -> None:
+    result, _ = await judged(status=401)
+    assert result.summary.status == "inconclusive"
+    assert "auth_error" in result.summary.causes
+
+
+async def test_replay_of_the_same_evidence_gives_the_same_numbers() -> None:
+    result, scorer = await judged(noise=0.3)
+    clock = SystemClock()
+    again = judge_endpoint(result.probed, scorer, (LogprobFidelity(),), clock)
+    fidelity = next(verdict for verdict in result.verdicts if verdict.detector == "logprob_fidelity")
+    assert (again.verdicts[0].effect, again.verdicts[0].low, again.verdicts[0].high) == (
+        fidelity.effect, fidelity.low, fidelity.high,
+    )  # fmt: skip

@@ -1,0 +1,236 @@
+"""Agent and judge over the real spool, the real store and its real API, on fake endpoints and fake golden weights."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+import pytest
+
+from jobs.agent import Agent
+from jobs.backlog import Backlog
+from jobs.clock import SystemClock
+from jobs.judge import Judge
+from jobs.settings import catalogues
+from jobs.store_client import StoreClient
+from monitor.config import Config, load
+from monitor.config_types import EndpointConfig, ReferenceConfig
+from monitor.errors import GoldenError
+from monitor.ports import Client, Scorer
+from monitor.types import Capture, Request
+from storage.api import app
+from storage.spool import SqliteSpool
+from storage.store import DuckStore
+from tests.fakes.golden import FakeEndpoint, FakeScorer
+
+YAML = """
+references: {golden: {path: nowhere}}
+endpoints:
+  - {name: fake/good, base_url: "http://127.0.0.1:1/v1", model: m, reference: golden}
+  - {name: fake/bad, base_url: "http://127.0.0.1:1/v1", model: m, reference: golden}
+probes:
+  - {kind: logprobs, every: 1s, one_token: 8, greedy: 2, greedy_tokens: 2}
+"""
+ENDPOINTS: dict[str, FakeEndpoint] = {}
+
+
+def config(text: str = YAML) -> Config:
+    return load(text, {}, catalogues())
+
+
+def client_for(entry: EndpointConfig) -> Client:
+    return FakeEndpoint(noise=0.8 if entry.endpoint.name == "fake/bad" else 0.0)
+
+
+@dataclass
+class Service:
+    """The store with a switch, and how to run agent and judge on it."""
+
+    folder: Path
+    store: DuckStore
+    up: bool = True
+    config: Config = field(default_factory=config)
+
+    def client(self) -> StoreClient:
+        inner = httpx.ASGITransport(app(self.store))
+
+        async def handle(request: httpx.Request) -> httpx.Response:
+            if not self.up:
+                raise httpx.ConnectError("the store is down")
+            return await inner.handle_async_request(request)
+
+        return StoreClient("http://store.test", transport=httpx.MockTransport(handle))
+
+    @asynccontextmanager
+    async def agent(self, make: Callable[[EndpointConfig], Client] = client_for) -> AsyncIterator[Agent]:
+        spool = SqliteSpool(self.folder / "agent.sqlite", writer="agent")
+        store, stop = self.client(), asyncio.Event()
+        agent = Agent(self.config, Backlog(spool), store, SystemClock(), make)
+        running = asyncio.create_task(agent.run(stop))
+        try:
+            yield agent
+        finally:
+            stop.set()
+            await running
+            await store.aclose()
+            spool.close()
+
+    @asynccontextmanager
+    async def judge(self, scorer_for: Callable[[ReferenceConfig], Scorer]) -> AsyncIterator[Judge]:
+        spool = SqliteSpool(self.folder / "judge.sqlite", writer="judge")
+        store = self.client()
+        try:
+            yield Judge(self.config, spool, store, SystemClock(), scorer_for)
+        finally:
+            await store.aclose()
+            spool.close()
+
+
+@pytest.fixture
+async def service(tmp_path: Path) -> AsyncIterator[Service]:
+    store = DuckStore(tmp_path / "store.duckdb")
+    yield Service(tmp_path, store)
+    store.close()
+
+
+async def until(condition: Callable[[], Awaitable[bool]], seconds: float = 30) -> None:
+    async with asyncio.timeout(seconds):
+        while not await condition():
+            await asyncio.sleep(0.05)
+
+
+def n_runs(service: Service) -> Callable[[], Awaitable[int]]:
+    async def count() -> int:
+        return int((await asyncio.to_thread(service.store.counts))["runs"])
+
+    return count
+
+
+def at_least(count: Callable[[], Awaitable[int]], n: int) -> Callable[[], Awaitable[bool]]:
+    async def reached() -> bool:
+        return await count() >= n
+
+    return reached
+
+
+async def test_from_schedule_to_verdict_and_incident(service: Service) -> None:
+    async with service.agent():
+        await until(at_least(n_runs(service), 4))
+    async with service.judge(lambda _: FakeScorer()) as judge:
+        while await judge.look():
+            pass
+    overview = {one["endpoint"]: one for one in service.store.overview()["endpoints"]}
+    verdicts = {name: {v["detector"]: v for v in one["verdicts"]} for name, one in overview.items()}
+    assert {v["status"] for v in verdicts["fake/good"].values()} == {"pass"}
+    assert verdicts["fake/bad"]["logprob_fidelity"]["cause"] == "weights"
+    assert verdicts["fake/bad"]["logprob_fidelity"]["fingerprint"] == "fake"
+    assert verdicts["fake/bad"]["accounting"]["status"] == "pass"
+    assert [one["detector"] for one in overview["fake/bad"]["incidents"]] == ["logprob_fidelity"]
+    assert overview["fake/good"]["incidents"] == []
+    assert overview["fake/bad"]["metrics"]["kl_nats"]["value"] > 0.05
+    assert service.store.unjudged(limit=10)["records"] == []
+
+
+async def test_one_incident_over_many_runs_and_every_run_judged_once(service: Service) -> None:
+    async with service.agent():
+        await until(at_least(n_runs(service), 6))
+    async with service.judge(lambda _: FakeScorer()) as judge:
+        while await judge.look():
+            pass
+        assert await judge.look() == 0
+    counts = service.store.counts()
+    assert counts["judged"] == counts["runs"]
+    assert counts["verdicts"] == 3 * counts["runs"]
+    assert counts["incidents"] == 1
+
+
+async def test_store_down_loses_nothing(service: Service, caplog: pytest.LogCaptureFixture) -> None:
+    service.up = False
+    with caplog.at_level(logging.INFO):
+        async with service.agent():
+            await until(lambda: _said(caplog, "results stay in the spool"))
+            await until(lambda: _spooled(service, 3))
+            service.up = True
+            await until(at_least(n_runs(service), 3))
+            await until(lambda: _said(caplog, "the store is back"))
+    slots = service.store.slots(None, since=None, limit=1000)["slots"]
+    done = [slot for slot in slots if slot["state"] == "done"]
+    assert len({(slot["endpoint"], slot["slot_at"]) for slot in done}) == len(done) == service.store.counts()["runs"]
+
+
+async def _said(caplog: pytest.LogCaptureFixture, text: str) -> bool:
+    return text in caplog.text
+
+
+async def _spooled(service: Service, n: int) -> bool:
+    spool = SqliteSpool(service.folder / "agent.sqlite", writer="agent")
+    try:
+        return sum(entry.kind == "run" for entry in spool.pending(1000)) >= n
+    finally:
+        spool.close()
+
+
+async def test_restart_neither_doubles_nor_hides_a_slot(service: Service) -> None:
+    for _ in range(3):
+        async with service.agent():
+            goal = service.store.counts()["runs"] + 2
+            await until(at_least(n_runs(service), goal))
+    slots = service.store.slots("fake/good", since=None, limit=1000)["slots"]
+    times = sorted(slot["slot_at"] for slot in slots)
+    assert len(set(times)) == len(times)
+    seconds = [int(time[17:19]) + 60 * int(time[14:16]) for time in times]
+    steps = {(b - a) % 3600 for a, b in zip(seconds, seconds[1:], strict=False)}
+    assert steps == {1}, "every slot of the one-second plan has a row"
+
+
+class Slow(FakeEndpoint):
+    """Answers after a second and a half."""
+
+    async def send(self, request: Request) -> Capture:
+        await asyncio.sleep(1.5)
+        return await super().send(request)
+
+
+async def test_overlap_is_a_row_not_silence(service: Service) -> None:
+    async with service.agent(lambda _: Slow()):
+
+        async def overlapped() -> bool:
+            slots = service.store.slots(None, since=None, limit=1000)["slots"]
+            return any(slot["state"] == "overlapped" for slot in slots)
+
+        await until(overlapped)
+    slots = service.store.slots(None, since=None, limit=1000)["slots"]
+    stopped = [slot for slot in slots if slot["state"] == "skipped"]
+    assert all(slot["reason"] for slot in slots if slot["state"] != "done")
+    assert any("stopped" in slot["reason"] for slot in stopped)
+
+
+async def test_unusable_reference_is_said_and_the_rest_goes_on(
+    service: Service, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(_: ReferenceConfig) -> Scorer:
+        raise GoldenError("nowhere: no such folder (run `weighmaster reference build`)")
+
+    async with service.agent():
+        await until(at_least(n_runs(service), 2))
+    async with service.judge(broken) as judge:
+        while await judge.look():
+            pass
+    assert "reference golden: nowhere: no such folder" in caplog.text
+    verdicts = {v["detector"]: v for v in service.store.overview()["endpoints"][0]["verdicts"]}
+    assert verdicts["availability"]["status"] == "pass"
+    assert verdicts["logprob_fidelity"]["cause"] == "no_reference"
+
+
+async def test_run_of_an_endpoint_that_is_no_longer_configured_is_let_go(service: Service) -> None:
+    async with service.agent():
+        await until(at_least(n_runs(service), 2))
+    service.config = config(YAML.replace("fake/bad", "fake/other"))
+    async with service.judge(lambda _: FakeScorer()) as judge:
+        with suppress(StopAsyncIteration):
+            while await judge.look():
+                pass
+    assert service.store.unjudged(limit=10)["records"] == []
