@@ -9,18 +9,18 @@ import yaml
 
 from jobs.golden import ensure_golden
 from jobs.lab import Lab
-from jobs.service import log_to_stderr
+from jobs.service import begin
 from jobs.settings import load_config
 from jobs.up import Supervisor, children
 from monitor.types import Endpoint
 
 REFERENCE = "smollm2"
-EVERY = {"speed": "1m", "logprobs": "3m"}
+EVERY = {"speed": "2m", "logprobs": "4m"}
 
 
 def run(home: Path) -> int:
     """Run the demo until SIGINT or SIGTERM."""
-    log_to_stderr()
+    begin()
     return asyncio.run(_with_lab(home, serve=True))
 
 
@@ -67,9 +67,7 @@ async def _with_lab(home: Path, *, serve: bool) -> int:
 
 
 async def _serve(data: Path, golden: Path, endpoints: tuple[Endpoint, ...], stop: asyncio.Event) -> None:
-    data.mkdir(parents=True, exist_ok=True)
-    path = data / "weighmaster.yaml"
-    path.write_text(config_text(endpoints, golden, data), encoding="utf-8")
+    path = _write(data, config_text(endpoints, golden, data))
     _say("demo", f"configuration {path}; the first verdicts take about two minutes")
     supervisor = Supervisor(children(path, load_config(path, {})), _say)
     running = asyncio.create_task(asyncio.to_thread(supervisor.run))
@@ -78,6 +76,13 @@ async def _serve(data: Path, golden: Path, endpoints: tuple[Endpoint, ...], stop
     finally:
         supervisor.stop.set()
         await running
+
+
+def _write(data: Path, text: str) -> Path:
+    data.mkdir(parents=True, exist_ok=True)
+    path = data / "weighmaster.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
 
 
 def _report(line: str) -> None:

@@ -51,16 +51,11 @@ def exit_code(statuses: Sequence[str]) -> int:
 
 
 def _chosen(config: Config, patterns: Sequence[str]) -> list[EndpointConfig]:
-    chosen = [
-        entry for entry in config.endpoints if any(fnmatchcase(entry.endpoint.name, pattern) for pattern in patterns)
-    ]
-    unmatched = [
-        pattern for pattern in patterns if not any(fnmatchcase(entry.endpoint.name, pattern) for entry in config.endpoints)
-    ]
+    names = [entry.endpoint.name for entry in config.endpoints]
+    unmatched = [pattern for pattern in patterns if not any(fnmatchcase(name, pattern) for name in names)]
     if unmatched:
-        known = ", ".join(entry.endpoint.name for entry in config.endpoints)
-        raise UsageError(f"no endpoint is called {', '.join(unmatched)}; the configuration has {known}")
-    return chosen
+        raise UsageError(f"no endpoint is called {', '.join(unmatched)}; the configuration has {', '.join(names)}")
+    return [entry for entry in config.endpoints if any(fnmatchcase(entry.endpoint.name, one) for one in patterns)]
 
 
 def _probes(config: Config, kinds: Sequence[str]) -> list[Probe]:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import os
 import signal
 import sys
 import time
@@ -12,14 +13,16 @@ from pathlib import Path
 from jobs.backlog import Backlog
 from jobs.clients import http_client
 from jobs.clock import SystemClock
+from jobs.parent import end_with_supervisor
 from jobs.store_client import StoreClient
 from monitor.config_types import Config
 from probes.heartbeat import Heartbeat
 from storage.spool import SqliteSpool
 
 
-def log_to_stderr() -> None:
-    """One line per event on standard error, in UTC."""
+def begin() -> None:
+    """Prepare this process: logs go to standard error in UTC, and a supervised process ends with its supervisor."""
+    end_with_supervisor(os.environ)
     logging.basicConfig(
         stream=sys.stderr, level=logging.INFO, format="%(asctime)sZ %(levelname)s %(name)s: %(message)s",
         datefmt="%Y-%m-%dT%H:%M:%S",
@@ -27,6 +30,8 @@ def log_to_stderr() -> None:
     logging.Formatter.converter = time.gmtime
     # APScheduler tells every wake-up at INFO.
     logging.getLogger("apscheduler").setLevel(logging.WARNING)
+    # httpx tells every address at INFO.
+    logging.getLogger("httpx").setLevel(logging.WARNING)
 
 
 def print_url(url: str) -> None:

@@ -8,43 +8,59 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FrameType
 
 from jobs.dashboard_process import free_port
+from jobs.parent import environment
 from monitor.config_types import Config
 
 log = logging.getLogger(__name__)
 
 NICE = 5
 STOP_S = 20.0
+READY_S = 20.0
 STEADY_S = 60.0
 MAX_BACKOFF_S = 30.0
 
 
 @dataclass(slots=True)
 class Child:
-    """One supervised process. ``low`` ones give way to the agent, because the agent measures."""
+    """One supervised process.
+
+    ``low`` ones give way to the agent, because the agent measures; the others start only after an ``awaited`` one has
+    said its first line.
+    """
 
     name: str
     arguments: Sequence[str]
     low: bool = True
+    awaited: bool = False
     process: subprocess.Popen[str] | None = None
     started_s: float = 0.0
     failures: int = 0
+    spoke: threading.Event = field(default_factory=threading.Event)
     restart_at_s: float = 0.0
 
     def start(self, on_line: Callable[[str, str], None]) -> None:
         """Start the process; its standard output goes to `on_line`, line by line."""
         self.started_s = time.monotonic()
         process = subprocess.Popen(  # noqa: S603  # our own command line
-            self.arguments, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True
+            self.arguments, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, env=environment(os.environ)
         )
         if self.low:
             os.setpriority(os.PRIO_PROCESS, process.pid, NICE)
         self.process = process
-        threading.Thread(target=_lines, args=(self.name, process, on_line), daemon=True).start()
+        threading.Thread(target=self._listen, args=(process, on_line), daemon=True).start()
+
+    def _listen(self, process: subprocess.Popen[str], on_line: Callable[[str, str], None]) -> None:
+        if process.stdout is None:
+            return
+        with process.stdout as lines:
+            for line in lines:
+                self.spoke.set()
+                on_line(self.name, line.rstrip("\n"))
 
     def backoff_s(self) -> float:
         """How long to wait before the next start: doubling, forgotten after a steady minute."""
@@ -65,12 +81,20 @@ class Supervisor:
         try:
             for child in self._children:
                 child.start(self._on_line)
-                log.info("%s started, pid %d", child.name, child.process.pid if child.process else 0)
+                if child.awaited:
+                    self._await(child)
             while not self.stop.wait(0.2):
                 for child in self._children:
                     self._watch(child)
         finally:
             self._end()
+
+    def _await(self, child: Child) -> None:
+        """Give the others a store to talk to: wait for its first line, but not for ever."""
+        deadline = time.monotonic() + READY_S
+        while time.monotonic() < deadline and not child.spoke.wait(0.05):
+            if self.stop.is_set() or (child.process is not None and child.process.poll() is not None):
+                return
 
     def _watch(self, child: Child) -> None:
         now = time.monotonic()
@@ -98,14 +122,6 @@ class Supervisor:
                 process.wait()
 
 
-def _lines(name: str, process: subprocess.Popen[str], on_line: Callable[[str, str], None]) -> None:
-    if process.stdout is None:
-        return
-    with process.stdout as lines:
-        for line in lines:
-            on_line(name, line.rstrip("\n"))
-
-
 def children(config_path: Path, config: Config) -> tuple[Child, ...]:
     """The four processes of the service, each as its own command would run it.
 
@@ -121,7 +137,10 @@ def children(config_path: Path, config: Config) -> tuple[Child, ...]:
         "dashboard": [*at, "--port", str(page_port)],
     }
     return tuple(
-        Child(name, [sys.executable, "-m", "jobs.cli", name, "--config", str(config_path), *more], low=name != "agent")
+        Child(
+            name, [sys.executable, "-m", "jobs.cli", name, "--config", str(config_path), *more],
+            low=name != "agent", awaited=name == "store",
+        )
         for name, more in parts.items()
     )
 

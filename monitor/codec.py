@@ -1,4 +1,4 @@
-"""Nouns to JSON and back. Non-finite numbers become null; unknown fields are refused."""
+"""Nouns to JSON and back. Non-finite numbers become null; fields that a noun does not have are dropped."""
 
 import math
 from functools import cache

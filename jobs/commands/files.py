@@ -42,7 +42,7 @@ def replay(
     path: Annotated[Path, typer.Argument(help="A capture or timed script, or a folder of them (served in turn).")],
     *,
     port: Annotated[int, typer.Option(help="Port on this machine; 0 takes a free one.")] = 0,
-    form: Annotated[Format | None, typer.Option("--format", "-f", help="What the files hold; default: by suffix.")] = None,
+    form: Annotated[Format | None, typer.Option("--format", "-f", help="Of the files; default: by suffix.")] = None,
 ) -> None:
     """Serve captures or timed scripts as an endpoint, until Ctrl-C."""
     from jobs.replay import serve  # noqa: PLC0415

@@ -36,4 +36,5 @@ def verify(
 
     checked = folder or golden_folder(home())
     compare(checked, trust_cache=False)
-    typer.echo(orjson.dumps({"folder": str(checked), "unchanged": True}).decode() if as_json else f"{checked}: unchanged")
+    found = orjson.dumps({"folder": str(checked), "unchanged": True}).decode()
+    typer.echo(found if as_json else f"{checked}: unchanged since it was built")

@@ -20,28 +20,28 @@ def register(app: typer.Typer) -> None:
 
 def up(*, config: ConfigFile = CONFIG) -> None:
     """Run the whole service on this machine: store, agent, judge and dashboard."""
-    from jobs.service import log_to_stderr  # noqa: PLC0415
+    from jobs.service import begin  # noqa: PLC0415
     from jobs.up import run  # noqa: PLC0415
 
-    log_to_stderr()
+    begin()
     raise typer.Exit(run(config, _load(config)))
 
 
 def agent(*, config: ConfigFile = CONFIG, store_url: StoreUrl = None) -> None:
     """Probe on schedule, keep results in the spool, push them to the store."""
-    from jobs.service import log_to_stderr, run_agent  # noqa: PLC0415
+    from jobs.service import begin, run_agent  # noqa: PLC0415
 
-    log_to_stderr()
+    begin()
     loaded = _load(config, detectors=False)
     run_agent(loaded, store_url or loaded.store.listen.url)
 
 
 def store(*, config: ConfigFile = CONFIG, port: Port = None) -> None:
     """Own the database: take results in, answer the dashboard and the judge."""
-    from jobs.service import log_to_stderr, print_url  # noqa: PLC0415
+    from jobs.service import begin, print_url  # noqa: PLC0415
     from jobs.store_process import serve  # noqa: PLC0415
 
-    log_to_stderr()
+    begin()
     loaded = _load(config, detectors=False)
     at, token = loaded.store.listen, loaded.store.token
     serve(
@@ -52,9 +52,9 @@ def store(*, config: ConfigFile = CONFIG, port: Port = None) -> None:
 
 def judge(*, config: ConfigFile = CONFIG, store_url: StoreUrl = None) -> None:
     """Compare what was probed with the golden weights and post verdicts."""
-    from jobs.service import log_to_stderr, run_judge  # noqa: PLC0415
+    from jobs.service import begin, run_judge  # noqa: PLC0415
 
-    log_to_stderr()
+    begin()
     loaded = _load(config)
     run_judge(loaded, store_url or loaded.store.listen.url)
 
@@ -62,9 +62,9 @@ def judge(*, config: ConfigFile = CONFIG, store_url: StoreUrl = None) -> None:
 def dashboard(*, config: ConfigFile = CONFIG, store_url: StoreUrl = None, port: Port = None) -> None:
     """Serve the pages."""
     from jobs.dashboard_process import serve  # noqa: PLC0415
-    from jobs.service import log_to_stderr  # noqa: PLC0415
+    from jobs.service import begin  # noqa: PLC0415
 
-    log_to_stderr()
+    begin()
     loaded = _load(config, detectors=False)
     at, token = loaded.dashboard.listen, loaded.store.token
     if token:

@@ -1,6 +1,6 @@
 """Oracles: the Vega-Lite specification that comes out; case OP-11 for few points, equal points and gaps."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -36,10 +36,12 @@ def scale(chart: ChartLike | None, channel: str, mark: str) -> dict[str, Any]:
 
 
 def instants(chart: ChartLike | None) -> list[datetime]:
-    bounds = scale(chart, "x", "circle")["domain"]
-    names = ("year", "month", "date", "hours", "minutes", "seconds")
-    assert all(bound["utc"] for bound in bounds)
-    return [datetime(*(bound[name] for name in names), tzinfo=NOW.tzinfo) for bound in bounds]
+    found = []
+    for bound in scale(chart, "x", "circle")["domain"]:
+        assert bound["utc"]
+        year, month, day = bound["year"], bound["month"], bound["date"]
+        found.append(datetime(year, month, day, bound["hours"], bound["minutes"], bound["seconds"], tzinfo=UTC))
+    return found
 
 
 def test_nothing_to_draw_is_none_and_not_an_empty_box() -> None:

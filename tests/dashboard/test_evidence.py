@@ -65,7 +65,7 @@ def test_tokens_are_the_golden_count_else_as_billed_else_unknown() -> None:
 
 
 def test_a_row_holds_no_text_of_the_model() -> None:
-    secret = "![x](http://127.0.0.1:1/)"  # noqa: S105  not a password
+    secret = "![x](http://127.0.0.1:1/)"
     row = exchange_row(exchange(0, content=secret, error=secret))
     assert secret not in str(row)
 

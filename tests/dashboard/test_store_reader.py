@@ -11,7 +11,7 @@ from tests.dashboard import scenes
 from tests.dashboard.scenes import DEGRADED, FAITHFUL, NOW
 from tests.dashboard.store import stored
 
-TOKEN = "t-1"  # noqa: S105  not a secret
+TOKEN = "t-1"
 
 
 def answering(response: httpx.Response) -> StoreReader:

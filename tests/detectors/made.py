@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import numpy as np
 
 from monitor.types import (
+    ANSWERED,
     Choice,
     Endpoint,
     Evidence,
@@ -74,15 +75,15 @@ def exchange(
             top_logprobs=20,
         ),
         outcome=outcome,
-        choices=(Choice(content="a", logprobs=(entry,) if logprobs else None),) if outcome in {"ok", "ok_length"} else (),
+        choices=(Choice(content="a", logprobs=(entry,) if logprobs else None),) if outcome in ANSWERED else (),
         usage=None if prompt_tokens is None else {"prompt_tokens": prompt_tokens, "completion_tokens": 1},
         flags=flags,
     )
 
 
 def evidence(
-    *, noise: float = 0.0, n: int = 32, deltas: Sequence[int] | None = None, precision: str | None = None, seed: int = 0,
-    positions: int = 4,
+    *, noise: float = 0.0, n: int = 32, deltas: Sequence[int] | None = None, precision: str | None = None,
+    seed: int = 0, positions: int = 4,
 ) -> Evidence:  # fmt: skip
     """`n` answered prompts; ``deltas[i]`` is what the endpoint counts more than golden's 30 prompt tokens."""
     rng = np.random.default_rng(seed)

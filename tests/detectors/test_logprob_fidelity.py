@@ -6,12 +6,16 @@ import numpy as np
 import pytest
 
 from monitor.detectors.logprob_fidelity import DETECTOR
-from monitor.types import Evidence, Status, Verdict
+from monitor.types import Evidence, Exchange, Status, Verdict
 from tests.detectors.made import AT, evidence, exchange
 
 
 def judge(made: Evidence) -> Verdict:
     return DETECTOR().run(made, at=AT, rng=np.random.default_rng(0))
+
+
+def blind(exchanges: tuple[Exchange, ...]) -> Evidence:
+    return replace(evidence(), golden={}, exchanges=exchanges)
 
 
 @pytest.mark.parametrize(
@@ -32,7 +36,7 @@ def test_bands(noise: float, precision: str | None, status: Status, band: str) -
 
 
 def test_effect_is_the_mean_kl_within_its_interval() -> None:
-    """Logit noise of SD s over a whole vocabulary has KL about s²/2 x Var-weighting <= s²/2; top-20 keeps most of it."""
+    """Logit noise of SD s has a KL of at most about s²/2, of which the top-20 keeps most."""
     verdict = judge(evidence(noise=0.4, n=64))
     assert verdict.effect is not None
     assert verdict.low is not None
@@ -56,7 +60,7 @@ def test_difference_on_a_misread_prompt_is_not_blamed_on_the_weights() -> None:
 
 
 def test_between_tolerance_and_interval_nothing_is_claimed() -> None:
-    verdict = judge(evidence(noise=0.065, precision="bf16", n=8, positions=1))
+    verdict = judge(evidence(noise=0.075, precision="bf16", n=8, positions=1))
     assert verdict.status == "inconclusive"
     assert verdict.low is not None
     assert verdict.low <= (verdict.threshold or 0) < (verdict.high or 0)
@@ -72,9 +76,9 @@ def test_reports_agreement() -> None:
     ("made", "cause"),
     [
         (replace(evidence(), golden={}), "no_reference"),
-        (replace(evidence(), golden={}, exchanges=tuple(exchange(i, logprobs=False) for i in range(9))), "no_logprobs"),
-        (replace(evidence(), golden={}, exchanges=tuple(exchange(i, outcome="http_5xx") for i in range(9))), "no_answers"),
-        (replace(evidence(), golden={}, exchanges=()), "no_answers"),
+        (blind(tuple(exchange(i, logprobs=False) for i in range(9))), "no_logprobs"),
+        (blind(tuple(exchange(i, outcome="http_5xx") for i in range(9))), "no_answers"),
+        (blind(()), "no_answers"),
     ],
 )
 def test_without_evidence_inconclusive_with_the_cause(made: Evidence, cause: str) -> None:

@@ -85,7 +85,9 @@ class FakeScorer:
 class FakeEndpoint:
     """A `Client` that serves the fake weights with a deviation, another default system turn, or without logprobs."""
 
-    def __init__(self, *, noise: float = 0.0, system: str = "be kind", logprobs: bool = True, status: int = 200) -> None:
+    def __init__(
+        self, *, noise: float = 0.0, system: str = "be kind", logprobs: bool = True, status: int = 200
+    ) -> None:
         self._noise, self._tokenizer = noise, FakeTokenizer(system=system)
         self._logprobs, self._status = logprobs, status
         self.asked: list[Request] = []
@@ -112,7 +114,8 @@ class FakeEndpoint:
             entries.append({**_entry(int(order[0]), row), "top_logprobs": [_entry(int(i), row) for i in order[:20]]})
             context.append(int(order[0]))
             text += chr(int(order[0]))
-        choice: dict[str, Any] = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "length"}
+        message = {"role": "assistant", "content": text}
+        choice: dict[str, Any] = {"index": 0, "message": message, "finish_reason": "length"}
         if self._logprobs and request.top_logprobs:
             choice["logprobs"] = {"content": entries}
         usage = {"prompt_tokens": len(prompt), "completion_tokens": request.max_tokens}

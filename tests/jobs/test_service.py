@@ -5,6 +5,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 import httpx
@@ -182,7 +183,7 @@ async def test_restart_neither_doubles_nor_hides_a_slot(service: Service) -> Non
     times = sorted(slot["slot_at"] for slot in slots)
     assert len(set(times)) == len(times)
     seconds = [int(time[17:19]) + 60 * int(time[14:16]) for time in times]
-    steps = {(b - a) % 3600 for a, b in zip(seconds, seconds[1:], strict=False)}
+    steps = {(b - a) % 3600 for a, b in pairwise(seconds)}
     assert steps == {1}, "every slot of the one-second plan has a row"
 
 

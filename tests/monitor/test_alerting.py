@@ -34,9 +34,10 @@ def test_opens_prolongs_and_closes_with_one_id() -> None:
 
 def test_silence_of_uncertain_verdicts() -> None:
     opened = step(None, verdict("fail", 0))
-    for status in ("suspect", "inconclusive"):
-        assert step(None, verdict(status, 1)) is None  # type: ignore[arg-type]  # a literal from a tuple
-        assert step(opened, verdict(status, 1)) is None  # type: ignore[arg-type]
+    silent: tuple[Status, ...] = ("suspect", "inconclusive")
+    for status in silent:
+        assert step(None, verdict(status, 1)) is None
+        assert step(opened, verdict(status, 1)) is None
     assert step(None, verdict("pass", 1)) is None
 
 

@@ -26,6 +26,8 @@ def test_an_event_carries_the_stamp_of_the_read_that_completed_it() -> None:
 def test_stamps_are_right_behind_a_byte_order_mark_and_empty_reads() -> None:
     reads = [Read(1, b"\xef\xbb"), Read(2, b""), Read(3, b"\xbfdata: 1\n\n"), Read(4, b""), Read(5, b"data: 2\n\n")]
     assert [event.at_ns for event in frame(reads).events] == [3, 5]
+    reads = [Read(1, b"\xef\xbb\xbfdata: 1\n"), Read(2, b"\n")]
+    assert [event.at_ns for event in frame(reads).events] == [2]
 
 
 def test_an_unclosed_event_is_returned_and_said_so() -> None:
