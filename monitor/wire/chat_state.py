@@ -82,8 +82,8 @@ class Answer:
             self.flags["odd_type:event"] = None
 
     def _read_object(self, event: Event, value: dict[str, Any]) -> None:
-        failed = event.name == "error" or value.get("error") or "error" in (value.get("object"), value.get("type"))
-        if failed:
+        named_error = value.get("object") == "error" or value.get("type") == "error" or event.name == "error"
+        if named_error or value.get("error"):
             self.error = self.error or find_error(value) or find_error({"error": value}) or plain_error(event.data)
         elif "choices" not in value and "usage" not in value:
             self.ignored_events += 1
@@ -105,7 +105,8 @@ class Answer:
 
     def _read_envelope(self, value: Mapping[str, Any]) -> None:
         """Take what stands beside the choices: model, provider, fingerprint, id, usage."""
-        self._read_usage(value.get("usage"))
+        if (usage := value.get("usage")) is not None:
+            self._read_usage(usage)
         named = [value.get("id"), value.get("model"), value.get("provider"), value.get("system_fingerprint")]
         if named == self.last_named:
             return  # nearly all chunks of a stream
@@ -128,8 +129,6 @@ class Answer:
 
     def _read_usage(self, usage: Any) -> None:
         """Keep the last usage that is not null; counts are cumulative, never added."""
-        if usage is None:
-            return
         if not isinstance(usage, dict) or not is_shallow(usage):
             self.flags["odd_type:usage"] = None
             return
@@ -147,8 +146,10 @@ class Answer:
                 token |= state.add_delta(raw.get("delta"), at_ns)
             if isinstance(message := raw.get("message"), dict):
                 state.message = message
-            state.add_finish(raw.get("finish_reason"))
-            n_entries += state.add_logprobs(raw.get("logprobs"))
+            if (finish := raw.get("finish_reason")) is not None:
+                state.add_finish(finish)
+            if (logprobs := raw.get("logprobs")) is not None:
+                n_entries += state.add_logprobs(logprobs)
         if token:
             self._count_token_event(value, at_ns, n_entries)
 
@@ -164,10 +165,12 @@ class Answer:
     def _listed_choices(self, value: Mapping[str, Any]) -> list[dict[str, Any]]:
         """The choices that are objects; anything else is flagged."""
         choices = value.get("choices")
-        if choices is None:
+        if not isinstance(choices, list):
+            if choices is not None:
+                self.flags["odd_type:choices"] = None
             return []
-        kept = [item for item in choices if isinstance(item, dict)] if isinstance(choices, list) else []
-        if not isinstance(choices, list) or len(kept) < len(choices):
+        kept = [item for item in choices if isinstance(item, dict)]
+        if len(kept) < len(choices):
             self.flags["odd_type:choices"] = None
         return kept
 

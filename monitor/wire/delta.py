@@ -25,6 +25,8 @@ class Delta(NamedTuple):
 def read_delta(raw: Mapping[str, Any], flags: dict[str, None]) -> Delta:
     """Return what `raw` carries. Every field is read on its own; odd types are flagged and left out."""
     content = raw.get("content")
+    if len(raw) == 1 and isinstance(content, str):
+        return Delta(content)  # nearly all deltas
     reasoning = ""
     if not isinstance(content, str):
         content, reasoning = _parts(content, flags) if content is not None else ("", "")
