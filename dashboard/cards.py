@@ -8,7 +8,7 @@ from dashboard.evidence import evidence
 from dashboard.store_reader import EndpointNow
 from dashboard.view import Cell, cell, metric_text, overall_mark, sample_text
 from dashboard.words import MARKS, Mark, ago, detector_label, metric_label, plain, spoken
-from monitor.types import Incident, Verdict
+from monitor.results import Incident, Verdict
 
 SPEEDS = ("ttft_ms_p50", "tps_p50")
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from dashboard.words import DASH, interval, number, quantity, spoken, stamp
-from monitor.types import ANSWERED, NOT_THE_ENDPOINTS_FAULT, Exchange, Verdict
+from monitor.results import Verdict
+from monitor.types import ANSWERED, NOT_THE_ENDPOINTS_FAULT, Exchange
 
 SHOWN_RUNS = 3
 """Run ids that a verdict lists before it counts the rest."""

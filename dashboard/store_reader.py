@@ -13,7 +13,8 @@ import httpx
 
 from monitor.codec import decode
 from monitor.errors import StoreError
-from monitor.types import Exchange, Incident, Verdict
+from monitor.results import Incident, Verdict
+from monitor.types import Exchange
 
 T = TypeVar("T")
 

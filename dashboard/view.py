@@ -17,7 +17,7 @@ from dashboard.words import (
     rate,
     spoken,
 )
-from monitor.types import Status, Verdict
+from monitor.results import Status, Verdict
 
 SEVERITY: tuple[Status, ...] = ("fail", "suspect", "inconclusive", "pass")
 """Worst first."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
-from monitor.types import Status
+from monitor.results import Status
 
 DASH = "\N{EN DASH}"
 """Stands where nothing was measured."""

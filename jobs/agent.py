@@ -17,8 +17,8 @@ from monitor.codec import encode
 from monitor.config_types import Config, EndpointConfig
 from monitor.errors import StoreError
 from monitor.ports import Client, Clock
+from monitor.results import Slot, SlotState
 from monitor.schedule import Due, due, wake_at
-from monitor.types import Slot, SlotState
 from probes.run import run_probe
 
 log = logging.getLogger(__name__)

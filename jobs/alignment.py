@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
-from monitor.ports import ScoreTask, Scores, Tokenizer
-from monitor.types import Exchange, GoldenPosition, GoldenView, TokenLogprob, TopToken
+from monitor.ports import Scores, ScoreTask, Tokenizer
+from monitor.results import GoldenPosition, GoldenView
+from monitor.types import Exchange, TokenLogprob, TopToken
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,15 +71,15 @@ def run_once(home: Path, out: Path, *, as_json: bool) -> int:
     else:
         Console(width=None if Console().is_terminal else 160).print(table(rows))
         for one in rows:
-            console.print(f"{one['endpoint']}: {one['reason']}", markup=False)
-        console.print(f"evidence: {out}", markup=False)
+            console.print(f"{one['endpoint']}: {one['reason']}", markup=False, soft_wrap=True)
+        console.print(f"evidence: {out}", markup=False, soft_wrap=True)
     return 0 if as_expected(rows) else 1
 
 
 async def _probe(endpoint: Endpoint, console: Console) -> Probed:
     def report(probe: Probe, done: int, total: int) -> None:
         if done == total:
-            console.print(f"{endpoint.name}: {probe.kind} done, {total} requests", markup=False)
+            console.print(f"{endpoint.name}: {probe.kind} done, {total} requests", markup=False, soft_wrap=True)
 
     clock = SystemClock()
     prober = Prober(clock=clock, vantage="local", version=version(), seed=SEED, concurrency=1)

@@ -12,7 +12,8 @@ from monitor.codec import encode
 from monitor.config_types import Config, ReferenceConfig
 from monitor.errors import GoldenError, StoreError
 from monitor.ports import Clock, Scorer, Spool
-from monitor.types import Endpoint, GoldenView, Incident, JudgedRun, RunRecord, Verdict
+from monitor.results import GoldenView, Incident, JudgedRun, RunRecord, Verdict
+from monitor.types import Endpoint
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from jobs.alignment import align
 from monitor.ports import Detector, Scorer
-from monitor.types import Endpoint, Evidence, GoldenView, JudgedRun, Observation, RunRecord, Verdict
+from monitor.results import Evidence, GoldenView, JudgedRun, Observation, RunRecord, Verdict
+from monitor.types import Endpoint
 
 
 def view(records: Sequence[RunRecord], scorer: Scorer | None) -> Mapping[str, GoldenView]:

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from jobs.judging import judge, view
 from monitor.ports import Client, Clock, Detector, Probe, Scorer
+from monitor.results import GoldenView, RunRecord, Verdict
 from monitor.summary import Summary, summarise
-from monitor.types import Capture, Endpoint, GoldenView, RunRecord, Verdict
+from monitor.types import Capture, Endpoint
 from probes.run import run_probe
 
 

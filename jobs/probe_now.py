@@ -38,8 +38,8 @@ def run(config: Config, patterns: Sequence[str], kinds: Sequence[str], out: Path
     else:
         Console(width=None if Console().is_terminal else 160).print(table(rows))
         for shown in rows:
-            console.print(f"{shown['endpoint']}: {shown['reason']}", markup=False)
-        console.print(f"evidence: {out}", markup=False)
+            console.print(f"{shown['endpoint']}: {shown['reason']}", markup=False, soft_wrap=True)
+        console.print(f"evidence: {out}", markup=False, soft_wrap=True)
     return exit_code([one["status"] for one in rows])
 
 
@@ -94,7 +94,7 @@ def _judge_all(config: Config, probed: Sequence[Probed], console: Console) -> li
     for one in probed:
         name = one.endpoint.reference
         if name is not None and name not in scorers:
-            console.print(f"loading reference {name}", markup=False)
+            console.print(f"loading reference {name}", markup=False, soft_wrap=True)
             scorers[name] = torch_scorer(config.references[name])
         scorer = scorers[name] if name is not None else None
         judged.append(judge_endpoint(one, scorer, config.detectors, SystemClock()))
@@ -106,6 +106,6 @@ def _reporter(name: str, console: Console) -> Callable[[Probe, int, int], None]:
 
     def report(probe: Probe, done: int, total: int) -> None:
         if done == total:
-            console.print(f"{name}: {probe.kind} done, {total} requests", markup=False)
+            console.print(f"{name}: {probe.kind} done, {total} requests", markup=False, soft_wrap=True)
 
     return report

@@ -11,8 +11,8 @@ from jobs.probe_now import exit_code
 from jobs.store_client import StoreClient
 from jobs.verdict_table import SYMBOLS
 from monitor.codec import decode, encode
+from monitor.results import Verdict
 from monitor.summary import summarise
-from monitor.types import Verdict
 
 
 def run(url: str, token: str | None, *, as_json: bool) -> int:

@@ -13,7 +13,7 @@ import orjson
 from monitor.codec import decode
 from monitor.errors import StoreError
 from monitor.ports import Entry, Spool
-from monitor.types import Incident, JudgedRun, RunRecord, Verdict
+from monitor.results import Incident, JudgedRun, RunRecord, Verdict
 
 T = TypeVar("T")
 

@@ -8,7 +8,7 @@ from rich.table import Table
 
 from jobs.pipeline import Judged
 from monitor.codec import plain
-from monitor.types import Status, Verdict
+from monitor.results import Status, Verdict
 
 SYMBOLS: dict[Status, tuple[str, str]] = {
     "pass": ("✓", "green"), "suspect": ("?", "yellow"), "fail": ("✗", "red"), "inconclusive": ("–", "cyan"),

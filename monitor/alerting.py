@@ -3,7 +3,7 @@
 import hashlib
 from dataclasses import replace
 
-from monitor.types import Incident, Verdict
+from monitor.results import Incident, Verdict
 
 
 def step(current: Incident | None, verdict: Verdict) -> Incident | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from monitor.types import Evidence, Status, Verdict
+from monitor.results import Evidence, Status, Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

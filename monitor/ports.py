@@ -8,7 +8,8 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.types import Capture, Evidence, Exchange, Fingerprint, Metric, Observation, Request, Verdict
+from monitor.results import Evidence, Fingerprint, Metric, Observation, Verdict
+from monitor.types import Capture, Exchange, Request
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

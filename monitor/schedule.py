@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 
 from monitor.config_types import ProbePlan
-from monitor.types import Slot
+from monitor.results import Slot
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from monitor.types import Status, Verdict
+from monitor.results import Status, Verdict
 
 _SEVERITY: dict[Status, int] = {"pass": 0, "inconclusive": 1, "suspect": 2, "fail": 3}
 

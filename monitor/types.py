@@ -5,7 +5,7 @@ Suffixes carry units (``_ms``, ``_ns``, ``_s``, ``_nats``, ``_per_s``); ``_at`` 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
@@ -63,7 +63,8 @@ class Request:
     """What a probe wants, said once and independent of the protocol.
 
     ``messages`` and ``tools`` have the OpenAI chat shape. ``top_logprobs`` None asks for no logprobs.
-    ``prompt_id`` names the prompt within its set (the cluster of the statistics).
+    ``prompt_id`` names the prompt within its set (the cluster of the statistics). ``fresh_connection`` asks for a
+    connection that carried no request before (the cold start of a pair).
     """
 
     prompt_id: str
@@ -75,6 +76,7 @@ class Request:
     top_logprobs: int | None = None
     stream: bool = True
     tools: tuple[Mapping[str, Any], ...] = ()
+    fresh_connection: bool = False
 
 
 class Read(NamedTuple):
@@ -93,7 +95,9 @@ class Capture:
     of the request written on an already acquired connection; ``eof_ns`` the end of the body, however it ended.
     ``sent`` is the exact request body; keys are in headers and never here. ``error`` is class and message, redacted.
     ``transport_retry`` is 1 when a kept-alive connection turned out to be closed before any byte of the answer, and the
-    request was written again on a fresh one; all stamps are then those of the fresh one.
+    request was written again on a fresh one; all stamps are then those of the fresh one. ``transport`` names what
+    carried the bytes: ``wire`` is our own transport, ``httpx``, ``httpx+http2`` and ``httpx+proxy`` the stock one, whose
+    stamps are later than the reads (docs/benchmarks.md).
     """
 
     request: Request | None = None
@@ -114,6 +118,7 @@ class Capture:
     first_byte_ns: int | None = None
     eof_ns: int | None = None
     reused: bool | None = None
+    transport: str | None = None
     transport_retry: int = 0
     lag_ms: float | None = None
 
@@ -208,6 +213,7 @@ class Exchange:
     sent_ms: float | None = None
     first_byte_ms: float | None = None
     reused: bool | None = None
+    transport: str | None = None
     transport_retry: int = 0
     lag_ms: float | None = None
     error_bound_ms: float | None = None
@@ -235,200 +241,3 @@ class Exchange:
     def answered(self) -> bool:
         """Whether a complete answer came back."""
         return self.outcome in ANSWERED
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Metric:
-    """The card of a measured number: what docs, dashboard labels and checks derive from."""
-
-    name: str
-    unit: str
-    better: Literal["lower", "higher", "neither"]
-    definition: str
-    source: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Observation:
-    """One measured number of a run. ``value`` None means: could not be measured, ``reason`` says why.
-
-    ``k`` of ``n`` for rates; ``n`` is the sample size for means and quantiles.
-    """
-
-    metric: str
-    value: float | None
-    n: int
-    k: int | None = None
-    reason: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
-    """One execution of a probe against one endpoint."""
-
-    run_id: str
-    endpoint: str
-    provider: str
-    model: str
-    reference: str | None
-    probe: str
-    probe_version: int
-    params_sha256: str
-    seed: int
-    vantage: str
-    prober_version: str
-    started_at: datetime
-    finished_at: datetime
-    slot_at: datetime | None = None
-    lag_ms: float | None = None
-    n_exchanges: int = 0
-    n_answered: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunRecord:
-    """A run with everything measured in it: the unit that travels from agent to store and judge."""
-
-    run: Run
-    exchanges: tuple[Exchange, ...]
-    observations: tuple[Observation, ...]
-
-
-SlotState = Literal["done", "skipped", "missed", "overlapped"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Slot:
-    """A scheduled instant. Every slot gets a row, whether or not anything ran."""
-
-    endpoint: str
-    probe: str
-    slot_at: datetime
-    state: SlotState
-    reason: str | None = None
-    run_id: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fingerprint:
-    """What exactly the golden side is: content hashes and versions. ``digest`` is the hash of all the others."""
-
-    digest: str
-    weights_sha256: str
-    tokenizer_sha256: str
-    template_sha256: str
-    dtype: str
-    engine: str
-    versions: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GoldenPosition:
-    """The golden model's view of one position of an endpoint's answer, aligned with the endpoint's alternatives.
-
-    ``endpoint_top`` and ``golden_top`` are logprobs of the *same* tokens (those that the endpoint listed), in the
-    endpoint's order, natural log, at least one. ``endpoint_at_golden_top1`` is None when the endpoint did not list
-    golden's most likely token.
-    """
-
-    position: int
-    token_id: int
-    golden_logprob: float
-    golden_rank: int
-    golden_entropy_nats: float
-    golden_top1_logprob: float
-    endpoint_logprob: float | None
-    endpoint_at_golden_top1: float | None
-    top1_same: bool
-    endpoint_top: tuple[float, ...]
-    golden_top: tuple[float, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GoldenView:
-    """What the golden side says about one exchange.
-
-    ``prompt_tokens`` is the length of the prompt rendered with the golden template and tokenizer. ``problem`` says
-    why ``positions`` is empty although the exchange was answered.
-    """
-
-    exchange_id: str
-    run_id: str
-    prompt_tokens: int | None
-    positions: tuple[GoldenPosition, ...] = ()
-    problem: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JudgedRun:
-    """What the golden side added to a run. Its presence marks the run as judged."""
-
-    run_id: str
-    endpoint: str
-    judged_at: datetime
-    fingerprint: Fingerprint | None
-    views: tuple[GoldenView, ...]
-    observations: tuple[Observation, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
-    """All that a detector may look at: exchanges of one endpoint, golden views by ``exchange_id``."""
-
-    endpoint: Endpoint
-    runs: tuple[Run, ...]
-    exchanges: tuple[Exchange, ...]
-    golden: Mapping[str, GoldenView] = field(default_factory=dict)
-    fingerprint: Fingerprint | None = None
-
-
-Status = Literal["pass", "suspect", "fail", "inconclusive"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
-    """What a detector concluded. A verdict without n, effect and interval is not a verdict.
-
-    ``effect`` with ``low`` and ``high`` is the measured size in ``unit``; ``threshold`` what it was compared with;
-    ``mde`` the smallest effect that this run could have seen. ``cause`` names the layer at fault, None when nothing
-    is. ``details`` holds numbers and short strings for tables, never model text.
-    """
-
-    verdict_id: str
-    endpoint: str
-    detector: str
-    detector_version: int
-    at: datetime
-    status: Status
-    cause: str | None
-    statistic: str
-    effect: float | None
-    unit: str
-    low: float | None
-    high: float | None
-    n: int
-    threshold: float | None
-    p_value: float | None = None
-    e_value: float | None = None
-    mde: float | None = None
-    band: str | None = None
-    reason: str
-    run_ids: tuple[str, ...]
-    fingerprint: str | None = None
-    details: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Incident:
-    """A fault of an endpoint from the first failing verdict to the passing one that closed it."""
-
-    incident_id: str
-    endpoint: str
-    detector: str
-    cause: str | None
-    opened_at: datetime
-    last_at: datetime
-    closed_at: datetime | None
-    n_verdicts: int
-    verdict_id: str
-    reason: str

@@ -16,6 +16,11 @@ class LagWindow:
 
     max_ms: float | None = None
 
+    def note(self, lag_ms: float) -> None:
+        """Take in one more lag."""
+        if self.max_ms is None or lag_ms > self.max_ms:
+            self.max_ms = lag_ms
+
 
 class Heartbeat:
     """Sleeps `TICK_S` again and again and notes how much later than asked it woke up.
@@ -25,6 +30,7 @@ class Heartbeat:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
+        self._due_ns: int | None = None
         self._open: dict[int, LagWindow] = {}
 
     @asynccontextmanager
@@ -36,6 +42,7 @@ class Heartbeat:
         finally:
             task.cancel()
             await asyncio.wait([task])
+            self._due_ns = None
 
     @contextmanager
     def window(self) -> Iterator[LagWindow]:
@@ -46,11 +53,14 @@ class Heartbeat:
             yield window
         finally:
             del self._open[id(window)]
+            # After a blocked loop, what waited for the socket runs before the tick that is overdue.
+            if self._due_ns is not None and (overdue_ns := self._clock.monotonic_ns() - self._due_ns) > 0:
+                window.note(overdue_ns / 1e6)
 
     async def _beat(self) -> None:
         while True:
-            due_ns = self._clock.monotonic_ns() + int(TICK_S * 1e9)
+            self._due_ns = self._clock.monotonic_ns() + int(TICK_S * 1e9)
             await asyncio.sleep(TICK_S)
-            lag_ms = max(0.0, (self._clock.monotonic_ns() - due_ns) / 1e6)
+            lag_ms = max(0.0, (self._clock.monotonic_ns() - self._due_ns) / 1e6)
             for window in self._open.values():
-                window.max_ms = lag_ms if window.max_ms is None else max(window.max_ms, lag_ms)
+                window.note(lag_ms)

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from monitor.ports import Client, ProbeContext, ProbeResult
-from monitor.types import Exchange, Metric, Observation, Request
+from monitor.results import Metric, Observation
+from monitor.types import Exchange, Request
 from probes.ask import ask
 from probes.cost import Cost, cost_of
 from probes.prompts import PROMPTS

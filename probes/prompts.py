@@ -1,8 +1,9 @@
 """The fixed prompt set of the `logprobs` probe: 32 short conversations, no system message.
 
 No conversation brings a system message, so that a missing or foreign default system prompt shows in the prompt's
-token count. Numerals, code, other scripts and emoji are there because tokenizers differ on them. The last 16 are asked
-for several tokens: an answer that begins with a character of several tokens has no logprobs at one token (llama.cpp).
+token count. Numerals, code, other scripts and emoji are there because tokenizers differ on them. Answers are meant to
+be plain English: where a character of an answer takes several tokens, llama.cpp reports one joint entry for them, which
+cannot be compared.
 """
 
 from collections.abc import Mapping
@@ -48,8 +49,8 @@ PROMPTS: Mapping[str, Conversation] = {
     "regex": _user(r"What does the regular expression ^\d{4}-\d{2}$ match?"),
     "verse": _user("Write two lines of verse about rain on a tin roof."),
     "units": _user("How many metres are 2.5 kilometres?"),
-    "chinese": _user("请用一句话介绍长城。"),
-    "emoji": _user("What does the emoji 🎉 usually mean in a message?"),
+    "chinese": _user("What does this sentence mean in English? 请用一句话介绍长城。"),
+    "emoji": _user("When do people send a 🎉 to a friend? Answer in plain words."),
     "summary": _user("Summarise in five words: The shop closed early because the roof was being repaired."),
     "spell": _user("Spell the word 'necessary' letter by letter."),
     "greeting": _user("Hi!"),

@@ -8,7 +8,8 @@ from typing import Any
 
 from monitor.codec import encode
 from monitor.ports import Client, Clock, Probe, ProbeContext
-from monitor.types import Capture, Endpoint, Exchange, Run, RunRecord
+from monitor.results import Run, RunRecord
+from monitor.types import Capture, Endpoint, Exchange
 
 
 def _quiet(_done: int, _total: int) -> None:

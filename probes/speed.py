@@ -16,7 +16,8 @@ from typing import ClassVar
 import numpy as np
 
 from monitor.ports import Client, ProbeContext, ProbeResult
-from monitor.types import Exchange, Metric, Observation, Request
+from monitor.results import Metric, Observation
+from monitor.types import Exchange, Request
 from probes.ask import ask
 from probes.cost import Cost, cost_of
 

@@ -24,7 +24,8 @@ from transformers.modeling_outputs import BaseModelOutputWithPast
 
 from monitor.errors import GoldenError
 from monitor.ports import Floats, Scores, ScoreTask
-from monitor.types import Capture, Fingerprint, Read, Request
+from monitor.results import Fingerprint
+from monitor.types import Capture, Read, Request
 from reference.answer import chat_body, request_body
 from reference.batches import Rows, check, padded_gather, padded_inputs, plan, predicting, unanswered, unpack
 from reference.fingerprint import SEAL, fingerprint, verify

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from monitor.errors import GoldenError
-from monitor.types import Fingerprint
+from monitor.results import Fingerprint
 from reference.folder import REBUILD, TEMPLATE_FILE, read_json, read_json_if_any, templates, weight_files
 
 SEAL = "weighmaster.json"

@@ -9,7 +9,8 @@ from typing import Any
 
 from monitor.codec import decode, encode, finite
 from monitor.ports import Entry
-from monitor.types import Endpoint, Exchange, Incident, JudgedRun, Observation, Run, RunRecord, Slot, Verdict
+from monitor.results import Incident, JudgedRun, Observation, Run, RunRecord, Slot, Verdict
+from monitor.types import Endpoint, Exchange
 
 Row = dict[str, Any]
 Rows = dict[str, list[Row]]

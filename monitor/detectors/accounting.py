@@ -17,8 +17,9 @@ from typing import ClassVar
 import numpy as np
 
 from monitor.evidence import Card, Finding, verdict
+from monitor.results import Evidence, Metric, Verdict
 from monitor.stats.rates import wilson
-from monitor.types import Evidence, Exchange, Metric, Verdict
+from monitor.types import Exchange
 
 
 @dataclass(frozen=True, slots=True)

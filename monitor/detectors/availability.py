@@ -15,8 +15,9 @@ from typing import ClassVar
 import numpy as np
 
 from monitor.evidence import Card, Finding, verdict
+from monitor.results import Evidence, Metric, Status, Verdict
 from monitor.stats.rates import Rate, wilson
-from monitor.types import ANSWERED, NOT_THE_ENDPOINTS_FAULT, Evidence, Exchange, Metric, Status, Verdict
+from monitor.types import ANSWERED, NOT_THE_ENDPOINTS_FAULT, Exchange
 
 BROKEN_TOOL_CALL = "broken_tool_call"
 

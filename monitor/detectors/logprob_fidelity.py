@@ -19,9 +19,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from monitor.evidence import Card, Finding, verdict
+from monitor.results import Evidence, GoldenPosition, GoldenView, Metric, Status, Verdict
 from monitor.stats.clustered import ClusteredMean, clustered_mean
 from monitor.stats.divergence import tail_bucket_kl
-from monitor.types import Evidence, Exchange, GoldenPosition, GoldenView, Metric, Status, Verdict
+from monitor.types import Exchange
 
 FULL_PRECISION = frozenset({"f32", "fp32", "float32", "f16", "fp16", "float16", "bf16", "bfloat16"})
 # One-sided 97.5% and 80% normal quantiles: the usual planning rule for a minimum detectable effect.

@@ -10,7 +10,8 @@ import pytest
 import monitor.detectors
 from monitor.catalogue import scan
 from monitor.codec import decode, encode
-from monitor.types import ANSWERED, Evidence, Outcome, Verdict
+from monitor.results import Evidence, Verdict
+from monitor.types import ANSWERED, Outcome
 from tests.detectors.made import AT, evidence, exchange
 
 DETECTORS: dict[str, Any] = scan(monitor.detectors, "DETECTOR")

@@ -13,7 +13,8 @@ from jobs.clock import SystemClock
 from jobs.replay import ReplayServer, scripts_from
 from monitor.catalogue import scan
 from monitor.codec import decode, encode
-from monitor.types import NOT_THE_ENDPOINTS_FAULT, Endpoint, RunRecord
+from monitor.results import RunRecord
+from monitor.types import NOT_THE_ENDPOINTS_FAULT, Endpoint
 from probes.heartbeat import Heartbeat
 from probes.limits import Limits
 from probes.run import run_probe

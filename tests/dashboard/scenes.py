@@ -6,19 +6,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from monitor.types import (
-    Choice,
-    Endpoint,
-    Exchange,
-    Incident,
-    Observation,
-    Outcome,
-    Request,
-    Run,
-    RunRecord,
-    Status,
-    Verdict,
-)
+from monitor.results import Incident, Observation, Run, RunRecord, Status, Verdict
+from monitor.types import Choice, Endpoint, Exchange, Outcome, Request
 from tests.dashboard.store import Record
 
 NOW = datetime(2026, 11, 29, 12, 0, tzinfo=UTC)

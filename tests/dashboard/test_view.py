@@ -18,7 +18,7 @@ from dashboard.view import (
     worst_first,
 )
 from dashboard.words import DASH
-from monitor.types import Verdict
+from monitor.results import Verdict
 from tests.dashboard.scenes import verdict
 
 

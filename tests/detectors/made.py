@@ -5,20 +5,8 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from monitor.types import (
-    ANSWERED,
-    Choice,
-    Endpoint,
-    Evidence,
-    Exchange,
-    GoldenPosition,
-    GoldenView,
-    Outcome,
-    Request,
-    Run,
-    TokenLogprob,
-    TopToken,
-)
+from monitor.results import Evidence, GoldenPosition, GoldenView, Run
+from monitor.types import ANSWERED, Choice, Endpoint, Exchange, Outcome, Request, TokenLogprob, TopToken
 
 AT = datetime(2026, 11, 29, 12, tzinfo=UTC)
 VOCABULARY = 400

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from monitor.detectors.accounting import DETECTOR
-from monitor.types import Evidence, Verdict
+from monitor.results import Evidence, Verdict
 from tests.detectors.made import AT, evidence, exchange
 
 

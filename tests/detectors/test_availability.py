@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from monitor.detectors.availability import DETECTOR
-from monitor.types import Exchange, Outcome, Verdict
+from monitor.results import Verdict
+from monitor.types import Exchange, Outcome
 from tests.detectors.made import AT, evidence, exchange
 
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from monitor.detectors.logprob_fidelity import DETECTOR
-from monitor.types import Evidence, Exchange, Status, Verdict
+from monitor.results import Evidence, Status, Verdict
+from monitor.types import Exchange
 from tests.detectors.made import AT, evidence, exchange
 
 

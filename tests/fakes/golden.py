@@ -9,7 +9,8 @@ import numpy as np
 import orjson
 
 from monitor.ports import Floats, Scores, ScoreTask
-from monitor.types import Capture, Fingerprint, Read, Request
+from monitor.results import Fingerprint
+from monitor.types import Capture, Read, Request
 
 VOCABULARY = 256
 EOS = 0

@@ -38,7 +38,8 @@ def alive(pid: int) -> bool:
 
 def test_restarts_what_dies_and_stops_all() -> None:
     lines: list[tuple[str, str]] = []
-    children = [Child("store", [sys.executable, "-c", SPEAK], awaited=True), Child("agent", [sys.executable, "-c", SPEAK])]
+    speak = [sys.executable, "-c", SPEAK]
+    children = [Child("store", speak, awaited=True), Child("agent", speak)]
     supervisor = Supervisor(children, lambda name, line: lines.append((name, line)))
     thread = running(supervisor)
     until(lambda: len(lines) == 2)
@@ -54,7 +55,8 @@ def test_restarts_what_dies_and_stops_all() -> None:
 
 
 def test_an_awaited_child_that_never_speaks_does_not_hold_up_a_stop() -> None:
-    supervisor = Supervisor([Child("store", [sys.executable, "-c", "import time; time.sleep(60)"], awaited=True)], print)
+    silent = [sys.executable, "-c", "import time; time.sleep(60)"]
+    supervisor = Supervisor([Child("store", silent, awaited=True)], print)
     thread = running(supervisor)
     time.sleep(0.2)
     supervisor.stop.set()

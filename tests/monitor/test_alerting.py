@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monitor.alerting import step
-from monitor.types import Incident, Status, Verdict
+from monitor.results import Incident, Status, Verdict
 
 START = datetime(2026, 11, 29, tzinfo=UTC)
 

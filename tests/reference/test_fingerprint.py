@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from monitor.errors import GoldenError
-from monitor.types import Fingerprint
+from monitor.results import Fingerprint
 from reference.fingerprint import file_sha256, fingerprint, hashes, seal, verify
 
 DECISIVE = ["config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json",

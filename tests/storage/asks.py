@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from monitor.types import Observation
+from monitor.results import Observation
 from storage.interface import ReadStore
 from tests.storage.factories import entries, minutes, run_record
 

@@ -7,24 +7,19 @@ from typing import Any
 
 from monitor.codec import encode
 from monitor.ports import Entry
-from monitor.types import (
-    Choice,
-    Endpoint,
-    Exchange,
+from monitor.results import (
     Fingerprint,
     GoldenPosition,
     GoldenView,
     Incident,
     JudgedRun,
     Observation,
-    Request,
     Run,
     RunRecord,
     Slot,
-    TokenLogprob,
-    TopToken,
     Verdict,
 )
+from monitor.types import Choice, Endpoint, Exchange, Request, TokenLogprob, TopToken
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 _HI = "hi"

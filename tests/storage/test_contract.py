@@ -3,7 +3,7 @@
 
 
 from monitor.codec import decode, encode, plain
-from monitor.types import JudgedRun, Observation, RunRecord
+from monitor.results import JudgedRun, Observation, RunRecord
 from storage.interface import TABLES, ReadStore
 from tests.storage.asks import metrics, put, run_ids
 from tests.storage.factories import (

@@ -8,7 +8,7 @@ import pytest
 
 from monitor.codec import decode, encode, plain
 from monitor.ports import Entry
-from monitor.types import RunRecord
+from monitor.results import RunRecord
 from storage.interface import ReadStore
 from storage.rows import project
 from tests.storage.asks import metrics, put, verdict_ids

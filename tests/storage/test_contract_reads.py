@@ -6,7 +6,7 @@ from statistics import median
 import pytest
 
 from monitor.codec import plain
-from monitor.types import Observation
+from monitor.results import Observation
 from storage.interface import ReadStore
 from tests.storage.asks import measure, put, verdict_ids
 from tests.storage.factories import (
