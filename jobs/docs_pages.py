@@ -3,6 +3,7 @@
 import dataclasses
 import importlib
 import inspect
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,7 @@ def _field_docs(thing: Any) -> dict[str, str]:
     """The string under each field of the class, by field name."""
     lines = inspect.getsource(thing).splitlines()
     found: dict[str, str] = {}
-    for line, following in zip(lines, lines[1:], strict=False):
+    for line, following in pairwise(lines):
         name, colon, _ = line.strip().partition(":")
         text = following.strip()
         if colon and name.isidentifier() and text.startswith('"""') and text.endswith('"""'):

@@ -15,6 +15,7 @@ from monitor.ports import Clock
 from monitor.types import Capture, Endpoint, Request
 from probes.heartbeat import Heartbeat, LagWindow
 from probes.limits import Limits
+from probes.redact import redact
 from probes.transport.attempt import EXTENSION, Attempt
 from probes.transport.wire import WireTransport, stream_of
 
@@ -137,7 +138,7 @@ class HttpClient:
     ) -> Capture:  # fmt: skip
         return Capture(
             request=request, protocol=self._endpoint.protocol, sent=sent, started_at=started_at,
-            status=attempt.status, headers=tuple(attempt.headers), reads=attempt.reads(),
+            status=attempt.status, headers=tuple(attempt.headers), reads=redact(attempt.reads(), self._key),
             end=attempt.end or "unclean", error=self._redacted(attempt.error),
             t0_ns=attempt.t0_ns, dns_ns=attempt.dns_ns, connect_ns=attempt.connect_ns, tls_ns=attempt.tls_ns,
             sent_ns=attempt.sent_ns, first_byte_ns=attempt.first_byte_ns,

@@ -1,5 +1,7 @@
 """The key never gets into a capture, however it was cut by the network."""
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,7 +16,7 @@ def test_gone_at_every_cut_with_lengths_and_stamps_kept(parts: list[bytes], rand
     body = b"".join(parts)
     cuts = sorted({random.randrange(len(body) + 1) for _ in range(4)}) if body else []  # type: ignore[attr-defined]
     edges = [0, *cuts, len(body)]
-    reads = [Read(index, body[a:b]) for index, (a, b) in enumerate(zip(edges, edges[1:], strict=False))]
+    reads = [Read(index, body[a:b]) for index, (a, b) in enumerate(pairwise(edges))]
     cleaned = redact(reads, SECRET)
     assert SECRET.encode() not in b"".join(read.data for read in cleaned)
     assert [(read.at_ns, len(read.data)) for read in cleaned] == [(read.at_ns, len(read.data)) for read in reads]
