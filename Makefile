@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 ARGS ?=
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench bench-wire clean
 
 $(STAMP): pyproject.toml constraints.txt Makefile
 	$(PYTHON) -m venv $(VENV)
@@ -25,6 +25,9 @@ lint: $(STAMP)
 
 test: $(STAMP) lint
 	$(BIN)/pytest $(ARGS)
+
+bench-wire: $(STAMP)  ## The transport against known truth (needs gcc).
+	$(BIN)/python -m benchmarks wire
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from dashboard.words import DASH, interval, number, quantity, spoken, stamp
 from monitor.results import Verdict
 from monitor.types import ANSWERED, NOT_THE_ENDPOINTS_FAULT, Exchange
+from monitor.wire.usage import read_usage
 
 SHOWN_RUNS = 3
 """Run ids that a verdict lists before it counts the rest."""
@@ -121,8 +122,8 @@ def tokens_of(exchange: Exchange) -> int | None:
     """Generated tokens: counted with the golden tokenizer, else as billed; None when neither is known."""
     if exchange.tokens_golden is not None:
         return exchange.tokens_golden
-    billed = (exchange.usage or {}).get("completion_tokens")
-    return billed if isinstance(billed, int) else None
+    billed = read_usage(exchange.usage or {}).generated
+    return None if billed is None else int(billed)
 
 
 def exchange_text(exchange: Exchange) -> list[tuple[str, str]]:

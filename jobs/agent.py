@@ -57,6 +57,11 @@ class Agent:
             pushing.cancel()
             await self._end_probes()
             await self._push()
+            if self._backlog.full:
+                # The push may have made room.
+                self._backlog.retry()
+                await self._push()
+            self._backlog.say_what_is_lost()
             for client in self._clients.values():
                 await client.aclose()
 
@@ -115,7 +120,8 @@ class Agent:
 
     def _note(self, one: Due, state: SlotState, reason: str) -> None:
         self._backlog.append([("slot", encode(_slot(one, state, reason, None)))])
-        log.warning("%s %s: %s, %s", one.endpoint, one.probe, state, reason)
+        level = logging.INFO if state == "overlapped" else logging.WARNING
+        log.log(level, "%s %s: %s, %s", one.endpoint, one.probe, state, reason)
 
     async def _history(self) -> Mapping[tuple[str, str], datetime]:
         """Newest slot of every plan that the store knows; without an answer each plan starts with its newest slot."""

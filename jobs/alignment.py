@@ -1,7 +1,11 @@
 """Maps an endpoint's answer onto golden token ids, position by position, and golden scores back onto the answer."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
+import numpy as np
+
+from monitor.codec import finite
 from monitor.ports import Scores, ScoreTask, Tokenizer
 from monitor.results import GoldenPosition, GoldenView
 from monitor.types import Exchange, TokenLogprob, TopToken
@@ -26,13 +30,18 @@ class Aligned:
     slots: tuple[_Slot, ...]
     task: ScoreTask | None
     problem: str | None
+    prompt_parts: Mapping[str, int] = field(default_factory=dict)
+    canonical: bool | None = None
 
     def view(self, scores: Scores | None) -> GoldenView:
         """The golden view, with positions when there are `scores` for the task."""
-        positions = () if scores is None else tuple(_position(t, slot, scores) for t, slot in enumerate(self.slots))
+        pairs = () if scores is None else tuple(enumerate(self.slots))
+        found = [position for t, slot in pairs if (position := _position(t, slot, scores)) is not None]
+        lacking = f"the golden side knows {len(found)} of {len(pairs)} positions" if len(found) < len(pairs) else None
         return GoldenView(
             exchange_id=self.exchange_id, run_id=self.run_id, prompt_tokens=self.prompt_tokens,
-            positions=positions, problem=self.problem,
+            prompt_parts=self.prompt_parts, canonical=self.canonical, positions=tuple(found),
+            problem=self.problem or lacking,
         )  # fmt: skip
 
 
@@ -54,7 +63,22 @@ def align(exchange: Exchange, tokenizer: Tokenizer) -> Aligned:
             completion_ids=tuple(slot.token_id for slot in slots),
             gather=tuple(tuple(slot.listed) for slot in slots),
         )
-    return Aligned(exchange.exchange_id, exchange.run_id, len(prompt_ids), tuple(slots), task, problem)
+    return Aligned(
+        exchange.exchange_id, exchange.run_id, len(prompt_ids), tuple(slots), task, problem,
+        prompt_parts=tokenizer.prompt_parts(request.messages, request.tools),
+        canonical=is_canonical([slot.token_id for slot in slots], tokenizer) if slots else None,
+    )  # fmt: skip
+
+
+def is_canonical(ids: Sequence[int], tokenizer: Tokenizer) -> bool:
+    """Whether `ids` are the tokens that the tokenizer makes of their own text.
+
+    A model may write a word in other pieces than the tokenizer would; then its text alone does not say which tokens it
+    wrote. End tokens do not count, and neither does the last piece, which `max_tokens` may have cut.
+    """
+    spoken = [identifier for identifier in ids if identifier not in tokenizer.eos_ids]
+    again = tokenizer.encode(tokenizer.decode(spoken))
+    return again[: len(spoken) - 1] == spoken[:-1]
 
 
 def _slots(entries: tuple[TokenLogprob, ...], tokenizer: Tokenizer) -> tuple[list[_Slot], str | None]:
@@ -88,19 +112,26 @@ def _id(token: TokenLogprob | TopToken, tokenizer: Tokenizer) -> int | None:
     return token.id if found is None and not token.token and not token.bytes else found
 
 
-def _position(t: int, slot: _Slot, scores: Scores) -> GoldenPosition:
+def _position(t: int, slot: _Slot, scores: Scores | None) -> GoldenPosition | None:
+    """The golden view of position `t`; None where the golden side knows nothing of it."""
+    if scores is None or np.isnan(scores.top_logprobs[t, 0]):
+        return None
+    listed = zip(slot.listed.values(), scores.gathered[t], strict=True)
+    known = [(endpoint, float(golden)) for endpoint, golden in listed if not np.isnan(golden)]
+    if not known:
+        return None
     golden_top1 = int(scores.top_ids[t, 0])
     endpoint_top1 = max(slot.listed, key=slot.listed.__getitem__)
     return GoldenPosition(
         position=t,
         token_id=slot.token_id,
-        golden_logprob=float(scores.logprob[t]),
-        golden_rank=int(scores.rank[t]),
-        golden_entropy_nats=float(scores.entropy_nats[t]),
+        golden_logprob=finite(float(scores.logprob[t])),
+        golden_rank=int(scores.rank[t]) if scores.rank[t] >= 0 else None,
+        golden_entropy_nats=finite(float(scores.entropy_nats[t])),
         golden_top1_logprob=float(scores.top_logprobs[t, 0]),
         endpoint_logprob=slot.logprob,
         endpoint_at_golden_top1=slot.listed.get(golden_top1),
         top1_same=endpoint_top1 == golden_top1,
-        endpoint_top=tuple(slot.listed.values()),
-        golden_top=tuple(float(value) for value in scores.gathered[t]),
+        endpoint_top=tuple(endpoint for endpoint, _ in known),
+        golden_top=tuple(golden for _, golden in known),
     )

@@ -18,6 +18,7 @@ class Backlog:
     def __init__(self, spool: Spool) -> None:
         self.spool = spool
         self._waiting: deque[Batch] = deque()
+        self._said = False
 
     @property
     def full(self) -> bool:
@@ -35,6 +36,17 @@ class Backlog:
             try:
                 self.spool.append(self._waiting[0])
             except SpoolFullError as error:
-                log.error("%s; %d batches wait in memory and probing pauses", error, len(self._waiting))  # noqa: TRY400
+                if not self._said:
+                    log.error("%s; results wait in memory and probing pauses", error)  # noqa: TRY400
+                self._said = True
                 return
             self._waiting.popleft()
+        if self._said:
+            log.info("the spool has room again")
+        self._said = False
+
+    def say_what_is_lost(self) -> None:
+        """At the end: name every record that neither the spool nor the store could take."""
+        for batch in self._waiting:
+            for kind, data in batch:
+                log.error("lost, the spool is full and the store did not take it: %s %.200s", kind, data.decode())

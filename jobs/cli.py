@@ -1,14 +1,14 @@
 """The command line. Bodies of commands import what they need, so that ``--help`` loads nothing heavy.
 
-Exit codes: 0 fine, 1 a measured failure, 2 usage or configuration, 3 could not be measured.
+Exit codes: 0 fine, 1 a measured failure, 2 usage or configuration, 3 could not be measured, 130 interrupted.
 """
 
 import sys
 
 import typer
 
-from jobs.commands import files, golden, measure, service
-from monitor.errors import WeighmasterError
+from jobs.commands import files, golden, measure, packs, service
+from monitor.errors import ConfigError, WeighmasterError
 
 
 def build() -> typer.Typer:
@@ -21,7 +21,7 @@ def build() -> typer.Typer:
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
     )
-    for group in (measure, service, files, golden):
+    for group in (measure, service, files, golden, packs):
         group.register(app)
     return app
 
@@ -30,9 +30,20 @@ def main() -> None:
     """Run the command line; errors that a user can act on become one message and an exit code."""
     try:
         build()()
+    except ConfigError as error:
+        n = len(error.problems)
+        typer.echo(f"weighmaster: {n} mistake{'s' if n > 1 else ''} in the configuration:\n{error}", err=True)
+        sys.exit(error.exit_code)
     except WeighmasterError as error:
         typer.echo(f"weighmaster: {error}", err=True)
         sys.exit(error.exit_code)
+    except OSError as error:
+        # A file, folder or port that the user named: what the system says about it is the message.
+        typer.echo(f"weighmaster: {error}", err=True)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        typer.echo("weighmaster: interrupted", err=True)
+        sys.exit(130)
 
 
 if __name__ == "__main__":

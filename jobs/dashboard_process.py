@@ -7,6 +7,7 @@ store, if it wants one, is taken from the environment (WEIGHMASTER_TOKEN): argum
 import argparse
 import ipaddress
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -18,6 +19,7 @@ from pathlib import Path
 
 import httpx
 
+from jobs.parent import environment
 from monitor.errors import StoreError, UsageError
 
 START_TIMEOUT_S = 60.0
@@ -49,7 +51,8 @@ def command(*, store_url: str, host: str, port: int) -> list[str]:
     flags = [f"--{name}={value}" for name, value in options.items()]
     if _is_loopback(host):
         flags += [f"--server.allowedHosts={name}" for name in (host, "localhost")]
-    return [sys.executable, "-m", "streamlit", "run", str(_app()), *flags, "--", "--store-url", store_url]
+    program = [sys.executable, "-m", "jobs.watched", "streamlit", "run", str(_app())]
+    return [*program, *flags, "--", "--store-url", store_url]
 
 
 def _app() -> Path:
@@ -112,7 +115,9 @@ def serve(*, store_url: str, host: str = "127.0.0.1", port: int = 0) -> int:
     # SIGTERM ends the program the way Ctrl-C does.
     previous = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        with subprocess.Popen(arguments, stdout=sys.stderr) as process:  # noqa: S603  our own command line
+        with subprocess.Popen(  # noqa: S603  our own command line
+            arguments, stdout=sys.stderr, env=environment(os.environ)
+        ) as process:
             return _until_stopped(process, url)
     finally:
         signal.signal(signal.SIGTERM, previous)

@@ -5,45 +5,60 @@ from typing import Any, TextIO
 
 import orjson
 
+from jobs.capture_bytes import read_bytes
+from jobs.explain import document, events_of, lines, printable
 from monitor.errors import UsageError
-from monitor.types import Exchange
+from monitor.types import Capture, Exchange
 from monitor.wire.dispatch import decode
 from monitor.wire.files import load
 from monitor.wire.record import record
 
 
-def decode_file(path: pathlib.Path, format: str) -> Exchange:  # noqa: A002  # the word of the command line
-    """Return the record of the capture in `path`.
+def read_capture(path: pathlib.Path, format: str, *, index: int | None = None) -> Capture:  # noqa: A002  # the option
+    """Return the capture in `path`; `index` is the number of an entry of a HAR.
 
     Raises
     ------
     UsageError
         When the file cannot be read or is not in `format`; names the file, the line and the remedy.
     """
+    data = read_bytes(path)
     try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror or error}: give a capture file that can be read") from None
-    try:
-        return decode(load(data, format))
+        return load(data, format, index=index)
     except UsageError as error:
         raise UsageError(f"{path}: {error}") from None
 
 
-def run(path: pathlib.Path, format: str, *, as_json: bool, out: TextIO) -> int:  # noqa: A002
-    """Print the record of `path`; return 0 when a complete answer was decoded, else 1."""
-    exchange = decode_file(path, format)
+def decode_file(path: pathlib.Path, format: str, *, index: int | None = None) -> Exchange:  # noqa: A002
+    """Return the record of the capture in `path`. Raises like `read_capture`."""
+    return decode(read_capture(path, format, index=index))
+
+
+def run(
+    path: pathlib.Path,
+    format: str,  # noqa: A002
+    *,
+    as_json: bool,
+    out: TextIO,
+    explain: bool = False,
+    index: int | None = None,
+) -> int:
+    """Print the record of `path`, explained if asked for; return 0 when a complete answer was decoded, else 1."""
+    capture = read_capture(path, format, index=index)
+    exchange = decode(capture)
+    events = events_of(capture) if explain else ()
     whole = record(exchange)
     if as_json:
-        out.write(orjson.dumps(whole, option=orjson.OPT_INDENT_2).decode() + "\n")
+        told = whole | document(exchange, events) if explain else whole
+        out.write(orjson.dumps(told, option=orjson.OPT_INDENT_2).decode() + "\n")
     else:
         out.writelines(f"{name:>18}  {_shown(value)}\n" for name, value in whole.items() if name != "choices")
+        if explain:
+            out.writelines(f"{line}\n" for line in ["", *lines(exchange, events)])
     return 0 if exchange.answered else 1
 
 
 def _shown(value: Any) -> str:
-    """One line of printable ASCII: model output may hold terminal escapes."""
     if value is None:
         return "-"
-    text = value if isinstance(value, str) else orjson.dumps(value).decode()
-    return ascii(text)[1:-1]
+    return printable(value if isinstance(value, str) else orjson.dumps(value).decode())

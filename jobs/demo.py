@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import orjson
 from rich.console import Console
 
 from jobs import evidence_folder
@@ -14,9 +13,12 @@ from jobs.clock import SystemClock
 from jobs.golden import ensure_golden
 from jobs.lab import Lab
 from jobs.pipeline import Judged, Probed, Prober, judge_endpoint, probe_endpoint
+from jobs.references import scorer_for
 from jobs.settings import catalogues
-from jobs.verdict_table import row, table
+from jobs.terminal import show_verdicts
+from jobs.verdict_table import row
 from jobs.version import version
+from monitor.config_types import ReferenceConfig
 from monitor.ports import Probe, Scorer
 from monitor.types import Endpoint
 from monitor.wire.dispatch import protocols
@@ -42,13 +44,16 @@ async def once(home: Path, out: Path, console: Console) -> list[dict[str, Any]]:
     folder = evidence_folder.prepare(out)
     golden = await asyncio.to_thread(ensure_golden, home, console.print)
     async with Lab.start(home, console.print) as lab:
-        probed = [await _probe(endpoint, console) for endpoint in lab.endpoints]
+        probed = []
+        for endpoint in lab.endpoints:
+            probed.append(await _probe(endpoint, console))
+            evidence_folder.keep_probed(folder, probed[-1])
     console.print("loading the golden engine and scoring")
-    scorer = await asyncio.to_thread(_engine, golden)
+    scorer = await asyncio.to_thread(scorer_for, ReferenceConfig(path=str(golden)))
     rows = []
     for one in probed:
         judged = await asyncio.to_thread(_judge, one, scorer)
-        evidence_folder.keep(folder, judged)
+        evidence_folder.keep_judged(folder, judged)
         rows.append(row(judged))
     return rows
 
@@ -66,13 +71,7 @@ def run_once(home: Path, out: Path, *, as_json: bool) -> int:
     """Run the cycle and print the table (or one JSON document); 0 when the lab was told apart rightly, else 1."""
     console = Console(stderr=True, highlight=False)
     rows = asyncio.run(once(home, out, console))
-    if as_json:
-        print(orjson.dumps({"endpoints": rows}).decode())  # noqa: T201  # the document that --json promises
-    else:
-        Console(width=None if Console().is_terminal else 160).print(table(rows))
-        for one in rows:
-            console.print(f"{one['endpoint']}: {one['reason']}", markup=False, soft_wrap=True)
-        console.print(f"evidence: {out}", markup=False, soft_wrap=True)
+    show_verdicts(rows, out, as_json=as_json)
     return 0 if as_expected(rows) else 1
 
 
@@ -99,12 +98,6 @@ async def _client(endpoint: Endpoint, clock: SystemClock) -> AsyncIterator[HttpC
             yield client
         finally:
             await client.aclose()
-
-
-def _engine(golden: Path) -> Scorer:
-    from reference.engine import TorchEngine  # noqa: PLC0415  # torch is imported only when it is needed
-
-    return TorchEngine.load(golden)
 
 
 def _judge(probed: Probed, scorer: Scorer) -> Judged:

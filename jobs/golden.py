@@ -2,16 +2,20 @@
 
 import fcntl
 import hashlib
+import importlib.metadata
 import importlib.util
+import json
 import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
-from monitor.errors import GoldenError
-from reference.fingerprint import verify
+from monitor.errors import GoldenError, UsageError
+from reference.fingerprint import BUILDER, SEAL, file_sha256, seal, verify
+from reference.folder import read_json
 
 MODEL = "SmolLM2-135M-Instruct"
 """The model's name in requests and answers."""
@@ -79,8 +83,61 @@ def ensure_golden(home: Path, report: Report) -> Path:
     return folder
 
 
+def build_golden(
+    home: Path, folder: Path | None, source: Path | None, revision: str | None, report: Report
+) -> Path:
+    """Return a golden folder: the packaged one, `source` (GGUF) dequantised into `folder`, or `folder` itself, sealed.
+
+    Raises
+    ------
+    UsageError
+        When a GGUF file or a revision comes without a folder.
+    GoldenError
+        When something is missing, or cannot be read or converted.
+    """
+    if folder is None:
+        if source is not None or revision is not None:
+            raise UsageError("--gguf and --revision need FOLDER, the golden folder to make")
+        return ensure_golden(home, report)
+    if source is not None:
+        if not source.is_file():
+            raise GoldenError(f"{source}: not found; give the path of a GGUF file")
+        report(f"unpacking {source} into {folder}")
+        _run("reference.variants.from_gguf", source, folder, file_sha256(source))
+        return folder
+    report(f"sealing {folder}")
+    seal(folder, source=folder.name, source_sha256=None, revision=revision, versions=_versions())
+    return folder
+
+
+def verified(folder: Path, revision: str | None) -> dict[str, Any]:
+    """Read all of `folder` again and compare it with its seal; return what the seal says, for people and ``--json``.
+
+    Raises
+    ------
+    GoldenError
+        When the folder is not as it was built, or of another revision than `revision`.
+    """
+    sealed = verify(folder, trust_cache=False, revision=revision)
+    now = _versions()
+    built: dict[str, str] = sealed.get("versions", {})
+    changed = {name: [old, now.get(name)] for name, old in built.items() if now.get(name) != old}
+    kept = {key: sealed.get(key) for key in ("source", "source_sha256", "revision", "builder", "fingerprint")}
+    return {"folder": str(folder), "unchanged": True, **kept, "changed_versions": changed}
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for name in ("torch", "transformers", "gguf"):
+        with suppress(importlib.metadata.PackageNotFoundError):
+            found[name] = importlib.metadata.version(name)
+    return found
+
+
 def ensure_gguf(home: Path, kind: str, report: Report) -> Path:
     """Return the golden weights as a GGUF file of `kind` (F32, F16, BF16, Q8_0, Q5_0, Q4_1, Q4_0), built once.
+
+    A file of other golden weights, or of another version of the conversion, is written again.
 
     Raises
     ------
@@ -88,14 +145,38 @@ def ensure_gguf(home: Path, kind: str, report: Report) -> Path:
         When the golden folder cannot be had, `kind` is unknown, or the file cannot be written.
     """
     path = home / "gguf" / f"{_STEM}-{kind}.gguf"
-    if path.exists():
-        return path
     golden = ensure_golden(home, report)
+    origin = read_json(golden, SEAL)["fingerprint"]
+    marks = {"builder": BUILDER, "weights": origin["weights"], "tokenizer": origin["tokenizer"]}
     with _alone(home, report):
-        if not path.exists():
+        if not (path.exists() and _origin(path) == marks):
             report(f"writing {path.name} (once, about five seconds)")
             _run("reference.variants.gguf_file", golden, packaged_gguf(), path, kind)
+            path.with_suffix(".json").write_text(json.dumps(marks), "utf-8")
     return path
+
+
+def write_variant(home: Path, variant: str, path: Path, report: Report) -> Path:
+    """Write the golden weights as changed by `variant` (see `reference.variants.bank.find`) to the GGUF file `path`.
+
+    Matrices for which the variant has no type of its own are F16, which adds nothing that can be seen.
+
+    Raises
+    ------
+    GoldenError
+        When the golden folder cannot be had, `variant` is unknown, or the file cannot be written.
+    """
+    golden = ensure_golden(home, report)
+    _run("reference.variants.gguf_file", golden, packaged_gguf(), path, "F16", "--variant", variant)
+    return path
+
+
+def _origin(path: Path) -> object:
+    """Return what the file beside `path` says it was made of, None when it says nothing."""
+    try:
+        return json.loads(path.with_suffix(".json").read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
 
 
 def _run(module: str, *arguments: object) -> None:

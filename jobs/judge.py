@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 from jobs.judging import judge, judged_run, view
 from jobs.store_client import StoreClient
@@ -109,13 +108,6 @@ class Judge:
                 log.error("reference %s: %s", name, error)  # noqa: TRY400  # the message says all
                 self._scorers[name] = None
         return self._scorers[name]
-
-
-def torch_scorer(reference: ReferenceConfig) -> Scorer:
-    """The golden engine that a configuration names. Raises GoldenError."""
-    from reference.engine import TorchEngine  # noqa: PLC0415  # torch is imported only when a reference needs it
-
-    return TorchEngine.load(Path(reference.path), device=reference.device, dtype=reference.dtype)
 
 
 async def _wait(stop: asyncio.Event, seconds: float) -> None:

@@ -2,11 +2,13 @@
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 import numpy as np
 
 from jobs.alignment import align
+from monitor.errors import GoldenError
 from monitor.ports import Detector, Scorer
 from monitor.results import Evidence, GoldenView, JudgedRun, Observation, RunRecord, Verdict
 from monitor.types import Endpoint
@@ -15,14 +17,18 @@ from monitor.types import Endpoint
 def view(records: Sequence[RunRecord], scorer: Scorer | None) -> Mapping[str, GoldenView]:
     """Golden views of all answered exchanges, by exchange id; empty without a scorer.
 
-    All exchanges are scored in one call, so that the engine can batch them.
+    All exchanges are scored in one call, so that the engine can batch them. What the engine cannot do is the problem
+    that the views tell.
     """
     if scorer is None:
         return {}
     exchanges = [exchange for record in records for exchange in record.exchanges if exchange.answered]
     aligned = [align(exchange, scorer.tokenizer) for exchange in exchanges]
     scored = [item for item in aligned if item.task is not None]
-    scores = scorer.score([item.task for item in scored if item.task is not None])
+    try:
+        scores = scorer.score([item.task for item in scored if item.task is not None])
+    except GoldenError as error:
+        return {item.exchange_id: replace(item.view(None), problem=item.problem or str(error)) for item in aligned}
     by_exchange = {item.exchange_id: score for item, score in zip(scored, scores, strict=True)}
     return {item.exchange_id: item.view(by_exchange.get(item.exchange_id)) for item in aligned}
 

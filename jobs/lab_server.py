@@ -16,6 +16,9 @@ import xllamacpp
 
 from monitor.errors import UsageError
 
+_SAMPLER = {"temp": "temp", "top_p": "top_p", "top_k": "top_k", "repeat_penalty": "penalty_repeat"}
+"""Options of the sampler, and what llama.cpp calls them; they hold for requests that do not say."""
+
 
 def parameters(options: argparse.Namespace) -> xllamacpp.CommonParams:
     """Return llama.cpp's parameters for the options of the command line.
@@ -45,6 +48,9 @@ def parameters(options: argparse.Namespace) -> xllamacpp.CommonParams:
         wanted.cache_type_k = wanted.cache_type_v = _ggml_type(options.cache_type)
     if options.rope_freq_base is not None:
         wanted.rope_freq_base = options.rope_freq_base
+    for name, field in _SAMPLER.items():
+        if (value := getattr(options, name)) is not None:
+            setattr(wanted.sampling, field, value)
     return wanted
 
 
@@ -67,6 +73,9 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument("--alias", default="SmolLM2-135M-Instruct", help="model name in answers")
     options.add_argument("--cache-type", help="type of the KV cache, e.g. q4_0")
     options.add_argument("--rope-freq-base", type=float)
+    for name, field in _SAMPLER.items():
+        kind = int if name == "top_k" else float
+        options.add_argument(f"--{name.replace('_', '-')}", type=kind, help=f"default of requests ({field})")
     options.add_argument("--max-seconds", type=float, help="stop by itself after this time")
     return options
 

@@ -6,15 +6,15 @@ from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-import orjson
 from rich.console import Console
 
 from jobs import evidence_folder
 from jobs.clients import http_client
 from jobs.clock import SystemClock
-from jobs.judge import torch_scorer
-from jobs.pipeline import Judged, Probed, Prober, judge_endpoint, probe_endpoint
-from jobs.verdict_table import row, table
+from jobs.pipeline import Probed, Prober, judge_endpoint, probe_endpoint
+from jobs.references import scorer_for
+from jobs.terminal import show_verdicts
+from jobs.verdict_table import row
 from jobs.version import version
 from monitor.config_types import Config, EndpointConfig
 from monitor.errors import UsageError
@@ -27,19 +27,15 @@ def run(config: Config, patterns: Sequence[str], kinds: Sequence[str], out: Path
     console = Console(stderr=True, highlight=False)
     entries, probes = _chosen(config, patterns), _probes(config, kinds)
     folder = evidence_folder.prepare(out)
-    probed = asyncio.run(_probe_all(config, entries, probes, console))
-    judged = _judge_all(config, probed, console)
+    scorers = _scorers(config, entries, console)
+    probed = asyncio.run(_probe_all(config, entries, probes, folder, console))
     rows = []
-    for one in judged:
-        evidence_folder.keep(folder, one)
-        rows.append(row(one))
-    if as_json:
-        print(orjson.dumps({"endpoints": rows}).decode())  # noqa: T201  # the document that --json promises
-    else:
-        Console(width=None if Console().is_terminal else 160).print(table(rows))
-        for shown in rows:
-            console.print(f"{shown['endpoint']}: {shown['reason']}", markup=False, soft_wrap=True)
-        console.print(f"evidence: {out}", markup=False, soft_wrap=True)
+    for one in probed:
+        scorer = scorers.get(one.endpoint.reference or "")
+        judged = judge_endpoint(one, scorer, config.detectors, SystemClock())
+        evidence_folder.keep_judged(folder, judged)
+        rows.append(row(judged))
+    show_verdicts(rows, out, as_json=as_json)
     return exit_code([one["status"] for one in rows])
 
 
@@ -61,14 +57,15 @@ def _chosen(config: Config, patterns: Sequence[str]) -> list[EndpointConfig]:
 def _probes(config: Config, kinds: Sequence[str]) -> list[Probe]:
     by_kind: dict[str, Probe] = {plan.probe.kind: plan.probe for plan in config.plans}
     unknown = [kind for kind in kinds if kind not in by_kind]
-    if unknown or not by_kind:
-        known = ", ".join(by_kind) or "none"
-        raise UsageError(f"no probe of kind {', '.join(unknown) or 'any'} in the configuration; it has {known}")
+    if not by_kind:
+        raise UsageError("the configuration has no probes; add a section `probes` (docs/configuration.md)")
+    if unknown:
+        raise UsageError(f"no probe of kind {', '.join(unknown)} in the configuration; it has {', '.join(by_kind)}")
     return [probe for kind, probe in by_kind.items() if not kinds or kind in kinds]
 
 
 async def _probe_all(
-    config: Config, entries: Sequence[EndpointConfig], probes: Sequence[Probe], console: Console
+    config: Config, entries: Sequence[EndpointConfig], probes: Sequence[Probe], folder: Path, console: Console
 ) -> list[Probed]:
     clock = SystemClock()
     prober = Prober(
@@ -83,29 +80,28 @@ async def _probe_all(
             client = http_client(entry.endpoint, key, clock, heartbeat)
             try:
                 results.append(await probe_endpoint(entry.endpoint, client, probes, prober, _reporter(name, console)))
+                evidence_folder.keep_probed(folder, results[-1])
             finally:
                 await client.aclose()
     return results
 
 
-def _judge_all(config: Config, probed: Sequence[Probed], console: Console) -> list[Judged]:
+def _scorers(config: Config, entries: Sequence[EndpointConfig], console: Console) -> dict[str, Scorer]:
+    """The golden engines, loaded before anything is sent: a missing one must not cost requests."""
     scorers: dict[str, Scorer] = {}
-    judged = []
-    for one in probed:
-        name = one.endpoint.reference
-        if name is not None and name not in scorers:
+    for name in dict.fromkeys(entry.endpoint.reference for entry in entries):
+        if name is not None:
             console.print(f"loading reference {name}", markup=False, soft_wrap=True)
-            scorers[name] = torch_scorer(config.references[name])
-        scorer = scorers[name] if name is not None else None
-        judged.append(judge_endpoint(one, scorer, config.detectors, SystemClock()))
-    return judged
+            scorers[name] = scorer_for(config.references[name])
+    return scorers
 
 
 def _reporter(name: str, console: Console) -> Callable[[Probe, int, int], None]:
     """Make what says when a probe of the endpoint called `name` is done."""
 
     def report(probe: Probe, done: int, total: int) -> None:
-        if done == total:
-            console.print(f"{name}: {probe.kind} done, {total} requests", markup=False, soft_wrap=True)
+        # A line at the start, at the end and now and then between: a slow endpoint must not look like a dead prober.
+        if done in {1, total} or done % 8 == 0:
+            console.print(f"{name}: {probe.kind}, {done} of {total} requests answered", markup=False, soft_wrap=True)
 
     return report

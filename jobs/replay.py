@@ -1,22 +1,26 @@
 """``weighmaster replay``: captures and timed scripts served as an endpoint, with their own timing and faults."""
 
 import asyncio
-import contextlib
 import pathlib
 import signal
 import socket
 import struct
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Self, TextIO
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Self, TextIO, cast
 
 import orjson
 
+from jobs.event_loop import run
 from jobs.replay_script import Chunk, Script, scripts_from
+from monitor.wire.http1 import LENGTH
 
 __all__ = ["Chunk", "Received", "ReplayServer", "Script", "scripts_from", "serve"]
 
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
+_MAX_HEAD = 64 * 1024
+_BACKLOG = 4096
 _MODELS = orjson.dumps({"object": "list", "data": [{"id": "replay", "object": "model", "owned_by": "weighmaster"}]})
+_NOT_FOUND = b'{"error":{"message":"only POST and GET /v1/models are replayed","code":404}}'
 
 
 class Received(NamedTuple):
@@ -38,10 +42,11 @@ class ReplayServer:
 
     def __init__(self, scripts: Sequence[Script], *, host: str = "127.0.0.1", port: int = 0) -> None:
         self.requests: list[Received] = []
+        self.connections: set[_Connection] = set()
+        self._writes = [tuple(script.writes()) for script in scripts]
         self._scripts = tuple(scripts)
         self._host, self._port = host, port
         self._server: asyncio.Server | None = None
-        self._connections: set[asyncio.Task[None]] = set()
 
     @property
     def url(self) -> str:
@@ -49,86 +54,164 @@ class ReplayServer:
         return f"http://{self._host}:{self._port}/v1"
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._accept, self._host, self._port)
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(lambda: _Connection(self), self._host, self._port, backlog=_BACKLOG)
         self._port = self._server.sockets[0].getsockname()[1]
         return self
 
     async def __aexit__(self, *_: object) -> None:
         if self._server is not None:
             self._server.close()
-        for task in self._connections:
-            task.cancel()
-        if self._connections:
-            await asyncio.wait(self._connections)
+        for connection in tuple(self.connections):
+            connection.leave()
+        await asyncio.sleep(0)  # the transports close in the loop's next round
 
-    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.create_task(self._connection(reader, writer))
-        self._connections.add(task)
-        task.add_done_callback(self._connections.discard)
-
-    async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer requests until either side closes."""
-        try:
-            with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-                while await self._answer(await _receive(reader), writer):
-                    pass
-        finally:
-            writer.close()
-            with contextlib.suppress(ConnectionError):
-                await writer.wait_closed()
-
-    async def _answer(self, request: Received, writer: asyncio.StreamWriter) -> bool:
-        """Answer one request; return whether the connection stays open."""
-        start = asyncio.get_running_loop().time()
-        if request.method == "GET":
-            return await _answer_get(request, writer)
-        script = self._scripts[len(self.requests) % len(self._scripts)]
+    def next_answer(self, request: Received) -> tuple[Script, Iterator[tuple[float, bytes]]]:
+        """Note `request` and return the script whose turn it is, with what it writes and when (ms)."""
+        turn = len(self.requests) % len(self._scripts)
         self.requests.append(request)
-        for due_ms, data in script.writes():
-            # A sleep per write, to a time that does not depend on the writes before it.
-            await asyncio.sleep(max(start + due_ms / 1e3 - asyncio.get_running_loop().time(), 0.0))
-            writer.write(data)
-            await writer.drain()
-        return _close(script, writer)
+        return self._scripts[turn], iter(self._writes[turn])
 
 
-async def _receive(reader: asyncio.StreamReader) -> Received:
-    """Read one request, body included."""
-    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
-    method, _, rest = head[0].partition(" ")
-    path = rest.partition(" ")[0]
-    fields = (line.partition(":") for line in head[1:])
+class _Connection(asyncio.Protocol):
+    """One connection: reads requests, and writes each answer from timers of the loop, without a task."""
+
+    def __init__(self, server: ReplayServer) -> None:
+        self._server = server
+        self._loop = asyncio.get_running_loop()
+        self._received = b""
+        self._script: Script | None = None
+        self._writes: Iterator[tuple[float, bytes]] = iter(())
+        self._start = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        self._due: bytes | None = None
+        self._paused = self._ended = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Start to listen."""
+        self._transport = cast("asyncio.Transport", transport)
+        self._server.connections.add(self)
+
+    def connection_lost(self, _exc: Exception | None) -> None:
+        """Forget the answer."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._script = None
+        self._server.connections.discard(self)
+
+    def leave(self) -> None:
+        """Close the connection, whatever is still to be written."""
+        self._transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        """Take what the client sent."""
+        self._received += data
+        self._take_request()
+
+    def pause_writing(self) -> None:
+        """Hold the next write back: the client does not read."""
+        self._paused = True
+
+    def resume_writing(self) -> None:
+        """Go on with the write that was held back."""
+        self._paused = False
+        if self._timer is None:
+            self._write()
+
+    def eof_received(self) -> bool:
+        """Keep the connection while an answer is under way: a client may close its half early."""
+        self._ended = True
+        return self._script is not None
+
+    def _take_request(self) -> None:
+        """Begin with the next request, once it is there in whole."""
+        if self._script is not None or self._transport.is_closing():
+            return
+        found = _request(self._received)
+        if found is None:
+            if self._received.find(b"\r\n\r\n") < 0 and len(self._received) > _MAX_HEAD:
+                self.leave()
+            return
+        request, size = found
+        self._received = self._received[size:]
+        if request.method == "GET":
+            self._transport.write(_answer_to_get(request))
+            self._take_request()
+            return
+        self._script, self._writes = self._server.next_answer(request)
+        self._start = self._loop.time()
+        self._wait()
+
+    def _wait(self) -> None:
+        """Take the next write, and do it when it is due: at a time that does not depend on the writes before it."""
+        for due_ms, data in self._writes:
+            due = self._start + due_ms / 1e3
+            self._due = data
+            if due > self._loop.time():
+                self._timer = self._loop.call_at(due, self._write)
+                return
+            if self._paused:
+                return
+            self._transport.write(data)
+        self._due = None
+        self._finish()
+
+    def _write(self) -> None:
+        """Do the write that is due, unless the client does not read."""
+        self._timer = None
+        if self._paused or self._due is None:
+            return
+        self._transport.write(self._due)
+        self._due = None
+        self._wait()
+
+    def _finish(self) -> None:
+        """End the answer as its script says."""
+        close = self._script.close if self._script is not None else "fin"
+        self._script = None
+        if close == "rst":
+            raw: socket.socket = self._transport.get_extra_info("socket")
+            raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
+            self._transport.abort()
+        elif close != "none" or self._ended:
+            self._transport.close()
+        else:
+            self._loop.call_soon(self._take_request)
+
+
+def _request(data: bytes) -> tuple[Received, int] | None:
+    """The first request in `data` and its size; None while it is not complete."""
+    end = data.find(b"\r\n\r\n")
+    if end < 0:
+        return None
+    first, *rest = data[:end].decode("latin-1").split("\r\n")
+    method, _, target = first.partition(" ")
+    fields = (line.partition(":") for line in rest)
     headers = {name.strip().lower(): value.strip() for name, colon, value in fields if colon}
     length = headers.get("content-length", "0")
-    data = await reader.readexactly(int(length) if length.isdigit() else 0)
-    with contextlib.suppress(orjson.JSONDecodeError):
-        return Received(method, path, headers, orjson.loads(data))
-    return Received(method, path, headers, None)
+    size = end + 4 + (int(length) if LENGTH.fullmatch(length) else 0)
+    if len(data) < size:
+        return None
+    try:
+        body = orjson.loads(data[end + 4 : size])
+    except orjson.JSONDecodeError:
+        body = None
+    return Received(method, target.partition(" ")[0], headers, body), size
 
 
-async def _answer_get(request: Received, writer: asyncio.StreamWriter) -> bool:
+def _answer_to_get(request: Received) -> bytes:
     found = request.path.rstrip("/").endswith("/models")
-    body = _MODELS if found else b'{"error":{"message":"only POST and GET /v1/models are replayed","code":404}}'
+    body = _MODELS if found else _NOT_FOUND
     status = b"200 OK" if found else b"404 Not Found"
-    writer.write(b"HTTP/1.1 %b\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % (status, len(body)))
-    writer.write(body)
-    await writer.drain()
-    return True
-
-
-def _close(script: Script, writer: asyncio.StreamWriter) -> bool:
-    """End the connection as the script says; return whether it stays open."""
-    if script.close == "rst":
-        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
-        writer.transport.abort()
-    return script.close == "none"
+    head = b"HTTP/1.1 %b\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % (status, len(body))
+    return head + body
 
 
 def serve(
     path: pathlib.Path, port: int, out: TextIO, *, format: str | None = None, host: str = "127.0.0.1"  # noqa: A002
 ) -> int:
     """Serve the scripts of `path` until SIGINT or SIGTERM; print the base URL on one line first. Returns 0."""
-    asyncio.run(_serve(ReplayServer(scripts_from(path, format), host=host, port=port), out))
+    run(_serve(ReplayServer(scripts_from(path, format), host=host, port=port), out))
     return 0
 
 

@@ -5,9 +5,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Self
 
+from jobs.capture_bytes import read_bytes
 from monitor.errors import UsageError
 from monitor.types import Capture
-from monitor.wire.files import FORMATS, Recording, load, recording
+from monitor.wire.files import FORMATS, RECORDINGS, Recording, load, recording
 from monitor.wire.timing import since
 
 Close = Literal["none", "fin", "cut", "rst"]
@@ -15,7 +16,7 @@ Close = Literal["none", "fin", "cut", "rst"]
 
 _CLOSES: Mapping[str, Close] = {"complete": "none", "reset": "rst"}
 _FRAMING = frozenset({"content-length", "transfer-encoding", "connection", "keep-alive"})
-_BY_SUFFIX = {name: name for name in FORMATS} | {"jsonl": "timed", "json": "capture"}
+_BY_SUFFIX = {name: name for name in FORMATS} | {"jsonl": "timed"}
 
 
 class Chunk(NamedTuple):
@@ -101,7 +102,8 @@ class Script:
 def scripts_from(path: pathlib.Path, format: str | None = None) -> tuple[Script, ...]:  # noqa: A002
     """Return the scripts in `path`: one file, or all capture files of a folder in name order.
 
-    Without a `format` the file's suffix names it (``.jsonl`` is ``timed``, ``.json`` is ``capture``).
+    Without a `format` the file's suffix names it (``.jsonl`` is ``timed``); other files of a folder, such as the
+    ``record.json`` beside kept captures, are passed over.
 
     Raises
     ------
@@ -110,8 +112,7 @@ def scripts_from(path: pathlib.Path, format: str | None = None) -> tuple[Script,
     """
     if not path.is_dir():
         return (_script(path, format or _format_of(path)),)
-    found = [item for item in sorted(path.iterdir()) if item.is_file() and item.suffix[1:] in _BY_SUFFIX]
-    files = [item for item in found if not item.name.endswith(".expected.json")]
+    files = [item for item in sorted(path.iterdir()) if item.is_file() and item.suffix[1:] in _BY_SUFFIX]
     if not files:
         raise UsageError(f"{path}: no capture files: name them with one of .{', .'.join(_BY_SUFFIX)}")
     return tuple(_script(item, format or _format_of(item)) for item in files)
@@ -124,12 +125,10 @@ def _format_of(path: pathlib.Path) -> str:
 
 
 def _script(path: pathlib.Path, format: str) -> Script:  # noqa: A002
+    data = read_bytes(path)
     try:
-        data = path.read_bytes()
-        if format == "capture":
-            return Script.from_capture(load(data, format))
-        return Script.from_recording(recording(data, format))
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror or error}: give a capture file that can be read") from None
+        if format in RECORDINGS:
+            return Script.from_recording(recording(data, format))
+        return Script.from_capture(load(data, format))
     except UsageError as error:
         raise UsageError(f"{path}: {error}") from None

@@ -13,6 +13,7 @@ from pathlib import Path
 from jobs.backlog import Backlog
 from jobs.clients import http_client
 from jobs.clock import SystemClock
+from jobs.only_one import only_one
 from jobs.parent import end_with_supervisor
 from jobs.store_client import StoreClient
 from monitor.config_types import Config
@@ -41,8 +42,9 @@ def print_url(url: str) -> None:
 
 
 def run_agent(config: Config, store_url: str) -> None:
-    """Run the agent until SIGINT or SIGTERM."""
-    asyncio.run(_until_stopped(lambda stop: _agent(config, store_url, stop)))
+    """Run the agent until SIGINT or SIGTERM. Raises StoreError when another agent uses the spool."""
+    with only_one(Path(config.agent.spool), "an agent"):
+        asyncio.run(_until_stopped(lambda stop: _agent(config, store_url, stop)))
 
 
 def run_judge(config: Config, store_url: str) -> None:
@@ -53,8 +55,8 @@ def run_judge(config: Config, store_url: str) -> None:
 async def _agent(config: Config, store_url: str, stop: asyncio.Event) -> None:
     from jobs.agent import Agent  # noqa: PLC0415  # the judge needs no scheduler
 
-    clock = SystemClock()
-    spool = SqliteSpool(Path(config.agent.spool), writer=f"agent-{config.vantage}")
+    clock, path = SystemClock(), Path(config.agent.spool)
+    spool = SqliteSpool(path, writer=f"agent-{config.vantage}")
     store = StoreClient(store_url, token=_token(config))
     async with Heartbeat(clock).beating() as heartbeat:
         agent = Agent(
@@ -71,12 +73,13 @@ async def _agent(config: Config, store_url: str, stop: asyncio.Event) -> None:
 
 
 async def _judge(config: Config, store_url: str, stop: asyncio.Event) -> None:
-    from jobs.judge import Judge, torch_scorer  # noqa: PLC0415  # the agent must not import scipy
+    from jobs.judge import Judge  # noqa: PLC0415  # the agent must not import scipy
+    from jobs.references import scorer_for  # noqa: PLC0415  # nor tokenizers
 
     spool = SqliteSpool(Path(config.agent.spool).with_name("judge-spool.sqlite"), writer="judge")
     store = StoreClient(store_url, token=_token(config))
     try:
-        await Judge(config, spool, store, SystemClock(), torch_scorer).run(stop)
+        await Judge(config, spool, store, SystemClock(), scorer_for).run(stop)
     finally:
         await store.aclose()
         spool.close()

@@ -11,7 +11,7 @@ DEFAULT_PATH = Path("weighmaster.yaml")
 
 
 def catalogues(*, detectors: bool = True) -> Catalogues:
-    """Return the probes, detectors and protocols that exist.
+    """Return the probes, detectors, protocols and dialects that exist.
 
     Parameters
     ----------
@@ -19,12 +19,14 @@ def catalogues(*, detectors: bool = True) -> Catalogues:
         False leaves the detectors out, and with them scipy: for the agent.
     """
     import probes  # noqa: PLC0415  # --help stays light
+    from monitor.wire.dialects import dialects  # noqa: PLC0415
     from monitor.wire.dispatch import protocols  # noqa: PLC0415
 
     return Catalogues(
         probes=scan(probes, "PROBE"),
         detectors=_detectors() if detectors else None,
         protocols=tuple(protocols()),
+        dialects=dialects(),
     )
 
 

@@ -3,12 +3,11 @@
 import asyncio
 from typing import Any
 
-import orjson
-from rich.console import Console
 from rich.table import Table
 
 from jobs.probe_now import exit_code
 from jobs.store_client import StoreClient
+from jobs.terminal import show, show_json
 from jobs.verdict_table import SYMBOLS
 from monitor.codec import decode, encode
 from monitor.results import Verdict
@@ -19,9 +18,9 @@ def run(url: str, token: str | None, *, as_json: bool) -> int:
     """Print one row per endpoint; return the exit code of the worst."""
     rows = asyncio.run(_rows(url, token))
     if as_json:
-        print(orjson.dumps({"endpoints": rows}).decode())  # noqa: T201  # the document that --json promises
+        show_json(rows)
     else:
-        Console(width=None if Console().is_terminal else 160).print(_table(rows))
+        show(_table(rows))
     return exit_code([row["status"] for row in rows])
 
 

@@ -3,6 +3,7 @@
 import logging
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -14,7 +15,9 @@ from types import FrameType
 
 from jobs.dashboard_process import free_port
 from jobs.parent import environment
+from monitor.config_fields import Address
 from monitor.config_types import Config
+from monitor.errors import UsageError
 
 log = logging.getLogger(__name__)
 
@@ -147,6 +150,8 @@ def children(config_path: Path, config: Config) -> tuple[Child, ...]:
 
 def run(config_path: Path, config: Config) -> int:
     """Run the service until SIGINT or SIGTERM. Addresses of store and dashboard go to standard output."""
+    _check_free(config.store.listen, "store.listen")
+    _check_free(config.dashboard.listen, "dashboard.listen")
     supervisor = Supervisor(children(config_path, config), _say)
 
     def stop(_signal: int, _frame: FrameType | None) -> None:
@@ -156,6 +161,15 @@ def run(config_path: Path, config: Config) -> int:
         signal.signal(name, stop)
     supervisor.run()
     return 0
+
+
+def _check_free(address: Address, key: str) -> None:
+    """Refuse to start beside another service, which would probe and pay everything twice."""
+    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+    try:
+        socket.create_server((address.host, address.port), family=family).close()
+    except OSError as error:
+        raise UsageError(f"{key} {address} cannot be used ({error.strerror}): is another service running?") from None
 
 
 def _say(name: str, line: str) -> None:

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from monitor.config_check import Checker, model_of
+from monitor.config_dialect import check_dialect
 from monitor.config_fields import Address
 from monitor.config_source import Document, Path, read_document
 from monitor.config_types import (
@@ -61,14 +62,15 @@ def load(text: str, environ: Mapping[str, str], catalogues: Catalogues, *, sourc
         raise _error(Checker(document, {}), [((), "must be a mapping of keys to values")])
     _drop_empty_sections(document)
     references = [name for name, _ in _mappings(document, "references")]
-    checker = Checker(document, {"protocol": catalogues.protocols, "reference": references})
+    known = {"protocol": catalogues.protocols, "dialect": catalogues.dialects, "reference": references}
+    checker = Checker(document, known)
     top = checker.make(FileShape, ())
     parts: dict[str, Any] = {
         "store": _section(checker, StoreConfig, "store"),
         "dashboard": _section(checker, DashboardConfig, "dashboard"),
         "agent": _section(checker, AgentConfig, "agent"),
         "references": {name: checker.make(ReferenceConfig, ("references", name)) for name in references},
-        "endpoints": _endpoints(checker),
+        "endpoints": _endpoints(checker, catalogues),
         "plans": _plans(checker, catalogues),
         "detectors": _detectors(checker, catalogues),
     }
@@ -90,6 +92,7 @@ def json_schema(catalogues: Catalogues) -> dict[str, Any]:
     ref = {model: refs[(model, "validation")] for model in models}
     schema: dict[str, Any] = rest["$defs"].pop(ref[file]["$ref"].rpartition("/")[2])
     rest["$defs"][EndpointEntry.__name__]["properties"]["protocol"]["enum"] = sorted(catalogues.protocols)
+    rest["$defs"][EndpointEntry.__name__]["properties"]["dialect"]["enum"] = [*sorted(catalogues.dialects), None]
     keys = schema["properties"]
     for name, model in sections.items():
         keys[name] = ref[model]
@@ -144,7 +147,7 @@ def _section(checker: Checker, kind: type, key: str) -> Any:
     return checker.make(kind, (key,)) if value is None or isinstance(value, dict) else None
 
 
-def _endpoints(checker: Checker) -> tuple[EndpointConfig, ...]:
+def _endpoints(checker: Checker, catalogues: Catalogues) -> tuple[EndpointConfig, ...]:
     found: list[EndpointConfig] = []
     first: dict[str, int] = {}
     for i, content in _mappings(checker.document, "endpoints"):
@@ -156,6 +159,7 @@ def _endpoints(checker: Checker) -> tuple[EndpointConfig, ...]:
             checker.add((*path, "provider"), "is missing", "or write the name as provider/model")
         entry = checker.make(EndpointEntry, path)
         if entry is not None:
+            check_dialect(checker, path, entry, catalogues.dialects)
             found.append(_endpoint(entry))
     return tuple(found)
 

@@ -178,5 +178,8 @@ Device = Annotated[str, AfterValidator(_device), Field(json_schema_extra={"patte
 Protocol = Annotated[str, AfterValidator(_among("protocol"))]
 """One of the protocols of the catalogue."""
 
+DialectName = Annotated[str, AfterValidator(_among("dialect"))]
+"""One of the dialects of the catalogue."""
+
 ReferenceName = Annotated[str, AfterValidator(_among("reference"))]
 """One of the file's references."""

@@ -13,6 +13,7 @@ from monitor.config_fields import (
     Address,
     BaseUrl,
     Device,
+    DialectName,
     Duration,
     Listen,
     Name,
@@ -22,6 +23,7 @@ from monitor.config_fields import (
     Text,
 )
 from monitor.types import Endpoint
+from monitor.wire.wording import Dialect
 
 _STORE_AT = Address(host="127.0.0.1", port=8317)
 _DASHBOARD_AT = Address(host="127.0.0.1", port=8501)
@@ -36,6 +38,8 @@ class Catalogues:
     """The same; None in a process that runs no detectors (they import scipy): that section of the file is skipped."""
     protocols: Collection[str]
     """Names of the wire protocols."""
+    dialects: Mapping[str, Dialect] = field(default_factory=dict)
+    """Dialects by name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,14 +76,38 @@ class AgentConfig:
 class ReferenceConfig:
     """A golden model."""
 
-    engine: Literal["torch"] = "torch"
-    """What runs the golden weights."""
+    engine: Literal["torch", "server", "official", "pack"] = "torch"
+    """What knows the golden answers: weights in this process, a trusted server, the vendor's API, or a recording."""
     path: Text
-    """Folder with weights, tokenizer and template; relative paths count from the working directory."""
+    """Folder with tokenizer, template and (for torch) weights, or the pack file; relative to the working directory."""
     device: Device = "auto"
-    """auto, cpu, cuda, cuda:N or mps."""
+    """auto, cpu, cuda, cuda:N or mps; torch only."""
     dtype: Literal["float32", "bfloat16", "float16"] = "float32"
-    """Precision in which the golden weights are run."""
+    """Precision in which the golden weights are run; torch only."""
+    workers: Annotated[int, Field(ge=1)] = 1
+    """Processes that score; with device cuda each takes a GPU of its own. torch only."""
+    template: dict[str, str | bool | float] = field(default_factory=dict)
+    """Variables of the chat template, such as enable_thinking: false."""
+    url: BaseUrl | None = None
+    """Address of the server or the official API, such as http://127.0.0.1:8000/v1."""
+    model: Text | None = None
+    """The name that the server or API knows the model by."""
+    api_key: Secret = None
+    """Written as ${NAME}; server and official only."""
+    protocol: Protocol = "openai_chat"
+    """How the server or API speaks."""
+    parallel: Annotated[int, Field(ge=1)] = 4
+    """Requests in flight to the server at once."""
+    sha256: Text | None = None
+    """The hash that the pack must have; absent: any."""
+
+    def __post_init__(self) -> None:
+        """Refuse an address that is missing, or that nothing would ask."""
+        remote = self.engine in {"server", "official"}
+        if remote and not (self.url and self.model):
+            raise ValueError(f"the engine {self.engine} needs `url` and `model`")
+        if not remote and (self.url or self.model):
+            raise ValueError(f"the engine {self.engine} asks no `url` and no `model`; use server or official")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +124,10 @@ class EndpointEntry:
     """The model name that requests carry."""
     protocol: Protocol = "openai_chat"
     """How the endpoint speaks."""
+    dialect: DialectName | None = None
+    """How its provider or engine words that protocol; absent: as the protocol's inventor does."""
+    upstream: Text | None = None
+    """The provider that a router must use, with dialects that can hold it to one."""
     api_key: Secret = None
     """Written as ${NAME}; absent or empty: no key is sent."""
     reference: ReferenceName | None = None

@@ -34,6 +34,12 @@ class Tokenizer(Protocol):
         """Token ids of the conversation rendered with the golden chat template, ready for an answer."""
         ...
 
+    def prompt_parts(
+        self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] = ()
+    ) -> Mapping[str, int]:
+        """Tokens of the rendered prompt by part: ``system``, ``tools``, ``history``, ``stub``."""
+        ...
+
     def encode(self, text: str) -> list[int]:
         """Canonical token ids of `text`, without special tokens added."""
         ...

@@ -85,7 +85,11 @@ class Slot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fingerprint:
-    """What exactly the golden side is: content hashes and versions. ``digest`` is the hash of all the others."""
+    """What exactly the golden side is: content hashes and versions. ``digest`` is the hash of all the others.
+
+    ``generation_sha256`` is None for a model without a generation config; ``revision`` is what the golden folder was
+    built from, where that has revisions.
+    """
 
     digest: str
     weights_sha256: str
@@ -94,6 +98,8 @@ class Fingerprint:
     dtype: str
     engine: str
     versions: Mapping[str, str] = field(default_factory=dict)
+    generation_sha256: str | None = None
+    revision: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,14 +108,15 @@ class GoldenPosition:
 
     ``endpoint_top`` and ``golden_top`` are logprobs of the *same* tokens (those that the endpoint listed), in the
     endpoint's order, natural log, at least one. ``endpoint_at_golden_top1`` is None when the endpoint did not list
-    golden's most likely token.
+    golden's most likely token. Where the golden side knows only its most likely tokens (a server, a pack), logprob, rank
+    and entropy are None, and the pair of tops holds the tokens that it knows.
     """
 
     position: int
     token_id: int
-    golden_logprob: float
-    golden_rank: int
-    golden_entropy_nats: float
+    golden_logprob: float | None
+    golden_rank: int | None
+    golden_entropy_nats: float | None
     golden_top1_logprob: float
     endpoint_logprob: float | None
     endpoint_at_golden_top1: float | None
@@ -122,13 +129,17 @@ class GoldenPosition:
 class GoldenView:
     """What the golden side says about one exchange.
 
-    ``prompt_tokens`` is the length of the prompt rendered with the golden template and tokenizer. ``problem`` says
-    why ``positions`` is empty although the exchange was answered.
+    ``prompt_tokens`` is the length of the prompt rendered with the golden template and tokenizer, ``prompt_parts`` its
+    tokens by part (``system``, ``tools``, ``history``, ``stub``). ``canonical`` says whether the endpoint's tokens are
+    those that the golden tokenizer makes of their text, None when the endpoint does not show its tokens. ``problem``
+    says why ``positions`` is empty although the exchange was answered.
     """
 
     exchange_id: str
     run_id: str
     prompt_tokens: int | None
+    prompt_parts: Mapping[str, int] = field(default_factory=dict)
+    canonical: bool | None = None
     positions: tuple[GoldenPosition, ...] = ()
     problem: str | None = None
 

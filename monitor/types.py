@@ -33,6 +33,7 @@ End = Literal[
     "connect_error", "tls_trust", "tls_dropped",
     "timeout_first_byte", "stalled", "client_limit",
     "cancelled",
+    "unsupported",  # the protocol cannot say what the request requires: nothing was sent
 ]  # fmt: skip
 """How the transport of one request ended; the decoder turns it into an `Outcome`."""
 
@@ -42,7 +43,8 @@ class Endpoint:
     """A model behind an address, as the configuration declares it. Holds no key.
 
     ``name`` is ``provider/short-name`` and unique; ``model`` is what requests say; ``precision`` is what the
-    provider declares it serves (``bf16``, ``fp8``, ...). Prices are USD per million tokens.
+    provider declares it serves (``bf16``, ``fp8``, ...). Prices are USD per million tokens. ``dialect`` names how the
+    provider words the protocol (None: as its inventor does), ``upstream`` the provider that a router is to use.
     """
 
     name: str
@@ -50,6 +52,8 @@ class Endpoint:
     base_url: str
     model: str
     protocol: str = "openai_chat"
+    dialect: str | None = None
+    upstream: str | None = None
     reference: str | None = None
     precision: str | None = None
     context: int | None = None
@@ -65,6 +69,14 @@ class Request:
     ``messages`` and ``tools`` have the OpenAI chat shape. ``top_logprobs`` None asks for no logprobs.
     ``prompt_id`` names the prompt within its set (the cluster of the statistics). ``fresh_connection`` asks for a
     connection that carried no request before (the cold start of a pair).
+
+    ``prompt`` is raw text to continue, to which no template is applied. It is another way of saying ``messages``: a
+    protocol that takes raw text says ``prompt`` when there is one, the others say ``messages``. ``echo`` asks for the
+    prompt (and its logprobs) before the answer, ``reasoning_off`` for an answer without thinking.
+
+    ``optional`` names the fields that may be left out where a protocol or dialect cannot say them (the exchange is
+    flagged ``not_sent:<field>``); any other field is a requirement: then nothing is sent, and the outcome is
+    ``unsupported_param``.
     """
 
     prompt_id: str
@@ -76,7 +88,11 @@ class Request:
     top_logprobs: int | None = None
     stream: bool = True
     tools: tuple[Mapping[str, Any], ...] = ()
+    prompt: str | None = None
+    echo: bool = False
+    reasoning_off: bool = False
     fresh_connection: bool = False
+    optional: tuple[str, ...] = ("seed", "reasoning_off")
 
 
 class Read(NamedTuple):
@@ -96,13 +112,15 @@ class Capture:
     ``sent`` is the exact request body; keys are in headers and never here. ``error`` is class and message, redacted.
     ``transport_retry`` is 1 when a kept-alive connection turned out to be closed before any byte of the answer, and the
     request was written again on a fresh one; all stamps are then those of the fresh one. ``transport`` names what
-    carried the bytes: ``wire`` is our own transport, ``httpx``, ``httpx+http2`` and ``httpx+proxy`` the stock one, whose
-    stamps are later than the reads (docs/benchmarks.md).
+    carried the bytes: ``wire`` is our own transport, ``httpx``, ``httpx+http2`` and ``httpx+proxy`` the stock one,
+    whose stamps are later than the reads (docs/benchmarks.md). ``departures`` are the flags for what ``sent`` says
+    otherwise than ``request``, since the protocol or the dialect has no word for it.
     """
 
     request: Request | None = None
     protocol: str = "openai_chat"
     sent: bytes = b""
+    departures: tuple[str, ...] = ()
     started_at: datetime | None = None
     attempt: int = 1
     status: int | None = None
@@ -165,7 +183,7 @@ class TokenLogprob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """One choice of an answer, reassembled."""
+    """One choice of an answer, reassembled. ``prompt_logprobs`` are those of an echoed prompt."""
 
     index: int = 0
     content: str = ""
@@ -174,13 +192,15 @@ class Choice:
     finish: str | None = None
     finish_raw: str | None = None
     logprobs: tuple[TokenLogprob, ...] | None = None
+    prompt_logprobs: tuple[TokenLogprob, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
     """The decoded record of one request (DESIGN section 5). Times in ms from t0; None where not measured.
 
-    ``exchange_id`` and ``run_id`` are empty until a probe has put the exchange into a run. ``error`` is evidence
+    ``exchange_id`` and ``run_id`` are empty until a probe has put the exchange into a run. ``first_tokens`` is the
+    number of tokens in the first token event (n1 of TPOT) where the endpoint told it, by usage or logprobs. ``error`` is evidence
     for people: an endpoint's own words (first 200 characters) or the transport's error.
     """
 
@@ -225,6 +245,7 @@ class Exchange:
     unknown_lines: int | None = None
     parse_errors: int | None = None
     usage: Mapping[str, Any] | None = None
+    first_tokens: int | None = None
     tokens_golden: int | None = None
     tokens_from: Literal["golden", "usage"] | None = None
     tpot_ms: float | None = None

@@ -17,18 +17,33 @@ from probes.heartbeat import Heartbeat, LagWindow
 from probes.limits import Limits
 from probes.redact import redact
 from probes.transport.attempt import EXTENSION, Attempt
-from probes.transport.wire import WireTransport, stream_of
+from probes.transport.turnstile import Turnstile
+from probes.transport.wire import WireTransport
 
 ERROR_CHARS = 200
 
 
 class WireProtocol(Protocol):
-    """The part of a protocol that the client needs."""
+    """The part of a protocol that the client needs (`monitor.wire.speaker.Speaker`)."""
 
-    path: str
+    def url(self, base_url: str, model: str) -> str:
+        """Where to send to."""
+        ...
+
+    def headers(self, key: str | None) -> dict[str, str]:
+        """The protocol's own headers, the key among them."""
+        ...
 
     def body(self, request: Request, model: str) -> bytes:
         """The exact bytes to send."""
+        ...
+
+    def refused(self, request: Request) -> tuple[str, ...]:
+        """What `request` requires and the protocol cannot say."""
+        ...
+
+    def departures(self, request: Request) -> tuple[str, ...]:
+        """Flags for what the body says otherwise than `request`."""
         ...
 
 
@@ -47,8 +62,8 @@ class Sender(Protocol):
 class WireSender:
     """Sends through our own transport.
 
-    It is called directly: `httpx.AsyncClient` keeps cookies between requests, and its share of a request delays the
-    other streams of the loop (docs/benchmarks.md, Wire).
+    It is called directly: `httpx.AsyncClient` would carry cookies from one request to the next, and its CPU per request
+    comes out of the other streams' time (docs/benchmarks.md, Wire).
     """
 
     def __init__(self, transport: WireTransport) -> None:
@@ -57,11 +72,10 @@ class WireSender:
     async def send(self, request: httpx.Request, attempt: Attempt) -> None:
         """Send `request` and wait for the end of its body."""
         try:
-            response = await self._transport.handle_async_request(request)
+            stream = await self._transport.ask(request, attempt)
         except httpx.TransportError as error:
-            attempt.finish("connect_error" if attempt.t0_ns is None else "unclean", str(error))
+            attempt.finish("connect_error", str(error))
             return
-        stream = stream_of(response)
         try:
             await stream.ended()
         finally:
@@ -78,8 +92,8 @@ class HttpClient:
     Parameters
     ----------
     sender
-        What carries the bytes; None is our own transport with a pool of its own. `probes.stock` has the one for
-        HTTP/2 and proxies.
+        What carries the bytes; None is our own transport with a pool of its own. `probes.transport.stock` has the
+        one for HTTP/2 and proxies.
     tls
         Whom to trust; None trusts what the system trusts.
 
@@ -96,21 +110,25 @@ class HttpClient:
         self._endpoint, self._protocol = endpoint, protocol
         self._key, self._clock, self._heartbeat = key, clock, heartbeat
         self._limits = limits or Limits()
-        self._url = httpx.URL(endpoint.base_url.rstrip("/") + protocol.path)
-        self._headers = _headers(endpoint, key)
+        self._url = httpx.URL(protocol.url(endpoint.base_url, endpoint.model))
+        self._headers = _headers(endpoint, self._url, protocol.headers(key))
         if tls is None and self._url.scheme == "https":
             # Not at the first request: loading the trust store blocks the loop for tens of milliseconds.
             tls = ssl.create_default_context()
+        self._turnstile = Turnstile()
         self._sender = sender or WireSender(WireTransport(clock.monotonic_ns, tls=tls))
 
     async def send(self, request: Request) -> Capture:
         """Send `request` once and return all that came back.
 
         Only when a kept-alive connection turns out to be closed already is it sent again, on a fresh one, and the
-        capture says so.
+        capture says so. What the protocol cannot say is not sent at all.
         """
-        sent = self._protocol.body(request, self._endpoint.model)
+        await self._turnstile.turn()
         started_at = self._clock.now()
+        if refused := self._protocol.refused(request):
+            return self._unsent(request, started_at, refused)
+        sent = self._protocol.body(request, self._endpoint.model)
         with self._heartbeat.window() as lag:
             attempt = await self._attempt(sent, fresh=request.fresh_connection)
         if not attempt.stale:
@@ -127,10 +145,20 @@ class HttpClient:
     async def _attempt(self, sent: bytes, *, fresh: bool) -> Attempt:
         attempt = Attempt(limits=self._limits, fresh=fresh)
         request = httpx.Request(
-            "POST", self._url, headers=self._headers, content=sent, extensions={EXTENSION: attempt}
+            "POST", self._url, headers=[*self._headers, ("content-length", str(len(sent)))],
+            stream=httpx.ByteStream(sent), extensions={EXTENSION: attempt},
         )  # fmt: skip
         await self._sender.send(request, attempt)
+        await self._turnstile.turn()
         return attempt
+
+    def _unsent(self, request: Request, started_at: datetime, refused: tuple[str, ...]) -> Capture:
+        protocol = self._endpoint.protocol
+        return Capture(
+            request=request, protocol=protocol, started_at=started_at, end="unsupported",
+            departures=self._protocol.departures(request),
+            error=f"{protocol} has no word for {', '.join(refused)}: nothing was sent"[:ERROR_CHARS],
+        )  # fmt: skip
 
     def _capture(
         self, request: Request, sent: bytes, started_at: datetime, attempt: Attempt, lag: LagWindow,
@@ -138,6 +166,7 @@ class HttpClient:
     ) -> Capture:  # fmt: skip
         return Capture(
             request=request, protocol=self._endpoint.protocol, sent=sent, started_at=started_at,
+            departures=self._protocol.departures(request),
             status=attempt.status, headers=tuple(attempt.headers), reads=redact(attempt.reads(), self._key),
             end=attempt.end or "unclean", error=self._redacted(attempt.error),
             t0_ns=attempt.t0_ns, dns_ns=attempt.dns_ns, connect_ns=attempt.connect_ns, tls_ns=attempt.tls_ns,
@@ -153,16 +182,16 @@ class HttpClient:
         return text[:ERROR_CHARS]
 
 
-def _headers(endpoint: Endpoint, key: str | None) -> dict[str, str]:
-    headers = {
-        "accept": "*/*",
-        "accept-encoding": "identity",
-        "connection": "keep-alive",
-        "content-type": "application/json",
-        "user-agent": "weighmaster",
-    }
-    if key is not None:
-        if not key.isascii() or not key.isprintable():
-            raise UsageError(f"{endpoint.name}: the key contains characters that no header can carry: copy it again")
-        headers["authorization"] = f"Bearer {key}"
-    return headers
+def _headers(endpoint: Endpoint, url: httpx.URL, own: dict[str, str]) -> list[tuple[str, str]]:
+    """All headers but the length, so that httpx adds none of its own."""
+    if not all(value.isascii() and value.isprintable() for value in own.values()):
+        raise UsageError(f"{endpoint.name}: the key contains characters that no header can carry: copy it again")
+    return [
+        ("host", url.netloc.decode("ascii")),
+        ("accept", "*/*"),
+        ("accept-encoding", "identity"),
+        ("connection", "keep-alive"),
+        ("content-type", "application/json"),
+        ("user-agent", "weighmaster"),
+        *own.items(),
+    ]

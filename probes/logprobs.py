@@ -42,6 +42,8 @@ class Logprobs:
     """Length of the greedy answers, tokens."""
 
     def __post_init__(self) -> None:
+        if min(self.top_k, self.greedy_tokens) < 1 or min(self.one_token, self.greedy) < 0:
+            raise ValueError("`top_k` and `greedy_tokens` must be at least 1, `one_token` and `greedy` at least 0")
         if not 0 < self.one_token + self.greedy <= len(PROMPTS):
             raise ValueError(f"`one_token` + `greedy` must be between 1 and {len(PROMPTS)}, the size of the prompt set")
 

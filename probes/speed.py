@@ -52,6 +52,10 @@ class Speed:
     max_tokens: int = 64
     """Tokens to ask for in each answer."""
 
+    def __post_init__(self) -> None:
+        if self.n_requests < 1 or self.max_tokens < 1:
+            raise ValueError("`n_requests` and `max_tokens` must be at least 1")
+
     def requests(self, seed: int) -> tuple[Request, ...]:
         """Build the requests; the numbers in them follow from `seed`."""
         nonces = np.random.default_rng(seed).integers(10**9, 10**10, size=self.n_requests)

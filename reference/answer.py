@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Literal, Self
 
 import numpy as np
 
 from monitor.codec import encode
 from monitor.ports import Floats
-from monitor.types import Request
+from monitor.types import Capture, Read, Request
 from reference.tokenizer import GoldenTokenizer
 
 
@@ -76,6 +77,24 @@ def request_body(request: Request, *, model: str) -> bytes:
     if request.tools:
         asked["tools"] = request.tools
     return encode(asked)
+
+
+def capture_of(
+    request: Request, body: bytes, *, model: str, started_at: datetime, t0_ns: int, done_ns: int
+) -> Capture:
+    """Return the capture of an answer that arrived as a whole: one read, at the end."""
+    return Capture(
+        request=request,
+        sent=request_body(request, model=model),
+        started_at=started_at,
+        status=200,
+        headers=(("content-type", "application/json"),),
+        reads=(Read(done_ns, body),),
+        t0_ns=t0_ns,
+        sent_ns=t0_ns,
+        first_byte_ns=done_ns,
+        eof_ns=done_ns,
+    )
 
 
 def _entries(steps: Sequence[Step], tokenizer: GoldenTokenizer) -> list[dict[str, Any]]:

@@ -2,11 +2,47 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from monitor.errors import GoldenError
 from monitor.ports import Floats, Ints, Scores, ScoreTask
+
+_REMEMBERED = 8
+
+
+class Past(Protocol):
+    """What a model remembers of tokens that it has read."""
+
+    @property
+    def n_tokens(self) -> int:
+        """How many tokens those were."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Row:
+    """Task number `at`, with the first tokens of its prompt read already: `past` holds them, None holds none."""
+
+    at: int
+    task: ScoreTask
+    past: Past | None = None
+
+    @property
+    def n_read(self) -> int:
+        """Tokens that `past` holds."""
+        return 0 if self.past is None else self.past.n_tokens
+
+    @property
+    def unread(self) -> tuple[int, ...]:
+        """Tokens that the model must still read: the last token of the answer predicts nothing."""
+        return (self.task.prompt_ids + self.task.completion_ids)[self.n_read : -1]
+
+    @property
+    def n_unread(self) -> int:
+        """How many those are."""
+        return n_inputs(self.task) - self.n_read
 
 
 def n_inputs(task: ScoreTask) -> int:
@@ -14,20 +50,25 @@ def n_inputs(task: ScoreTask) -> int:
     return len(task.prompt_ids) + len(task.completion_ids) - 1
 
 
-def plan(tasks: Sequence[ScoreTask], *, batch_tokens: int) -> list[list[int]]:
-    """Return batches of indices into `tasks`, longest first, each of at most `batch_tokens` tokens with padding.
+def plan(rows: Sequence[Row], *, batch_tokens: int) -> list[list[Row]]:
+    """Return batches of `rows`, each of at most `batch_tokens` unread tokens with padding.
 
-    Tasks of like length share a batch, so little is padded; a task longer than `batch_tokens` gets one of its own.
-    Longest first shows at once whether the memory suffices. Tasks without an answer are in no batch.
+    Rows with the same past stand together, and rows of like length, so little is padded; a row longer than
+    `batch_tokens` gets a batch of its own. What the rows of a batch remember is bounded too, at eight times as many
+    tokens. Longest first shows at once whether the memory suffices.
     """
-    order = sorted((at for at, task in enumerate(tasks) if task.completion_ids), key=lambda at: -n_inputs(tasks[at]))
-    batches: list[list[int]] = []
-    for at in order:
-        room = batches and (len(batches[-1]) + 1) * n_inputs(tasks[batches[-1][0]]) <= batch_tokens
-        if room:
-            batches[-1].append(at)
+    order = sorted(rows, key=lambda row: (-row.n_read, id(row.past), -row.n_unread))
+    batches: list[list[Row]] = []
+    width = 0
+    for row in order:
+        n_rows = len(batches[-1]) + 1 if batches else 0
+        width = max(width, row.n_unread)
+        fits = n_rows * width <= batch_tokens
+        if n_rows and fits and n_rows * (batches[-1][0].n_read + width) <= _REMEMBERED * batch_tokens:
+            batches[-1].append(row)
         else:
-            batches.append([at])
+            batches.append([row])
+            width = row.n_unread
     return batches
 
 
@@ -57,7 +98,7 @@ def check(tasks: Sequence[ScoreTask], *, n_vocab: int, context: int | None) -> N
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class Table:
     """Scores of the positions of a whole batch, one under the other; the columns of `gathered` are padded."""
 
     logprob: Floats
@@ -68,10 +109,10 @@ class Rows:
     gathered: Floats
 
 
-def unpack(rows: Rows, tasks: Sequence[ScoreTask]) -> list[Scores]:
-    """Return the scores of each task, cut out of the rows of all of them."""
+def unpack(table: Table, tasks: Sequence[ScoreTask]) -> list[Scores]:
+    """Return the scores of each task, cut out of the table of all of them."""
     ends = np.cumsum([len(task.completion_ids) for task in tasks])
-    return [_cut(rows, int(end) - len(task.completion_ids), task) for end, task in zip(ends, tasks, strict=True)]
+    return [_cut(table, int(end) - len(task.completion_ids), task) for end, task in zip(ends, tasks, strict=True)]
 
 
 def unanswered(top_k: int) -> Scores:
@@ -83,15 +124,16 @@ def unanswered(top_k: int) -> Scores:
     )
 
 
-def _cut(rows: Rows, start: int, task: ScoreTask) -> Scores:
+def _cut(table: Table, start: int, task: ScoreTask) -> Scores:
     part = slice(start, start + len(task.completion_ids))
+    rows = zip(table.gathered[part], task.gather, strict=bool(task.gather))
     return Scores(
-        logprob=rows.logprob[part],
-        rank=rows.rank[part],
-        entropy_nats=rows.entropy_nats[part],
-        top_ids=rows.top_ids[part],
-        top_logprobs=rows.top_logprobs[part],
-        gathered=tuple(row[: len(ids)] for row, ids in zip(rows.gathered[part], task.gather, strict=bool(task.gather))),
+        logprob=table.logprob[part],
+        rank=table.rank[part],
+        entropy_nats=table.entropy_nats[part],
+        top_ids=table.top_ids[part],
+        top_logprobs=table.top_logprobs[part],
+        gathered=tuple(row[: len(ids)] for row, ids in rows),
     )
 
 
@@ -104,18 +146,18 @@ def padded_gather(tasks: Sequence[ScoreTask]) -> Ints:
     return table
 
 
-def padded_inputs(tasks: Sequence[ScoreTask]) -> tuple[Ints, Ints]:
-    """Return input ids and attention mask, both (tasks, longest), padded on the right."""
-    ids = np.zeros((len(tasks), max(map(n_inputs, tasks))), dtype=np.int64)
+def padded(runs: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:
+    """Return token ids and mask (1 where there is a token), both (runs, longest), padded on the right."""
+    ids = np.zeros((len(runs), max(map(len, runs))), dtype=np.int64)
     mask = np.zeros_like(ids)
-    for at, task in enumerate(tasks):
-        ids[at, : n_inputs(task)] = (task.prompt_ids + task.completion_ids)[:-1]
-        mask[at, : n_inputs(task)] = 1
+    for at, run in enumerate(runs):
+        ids[at, : len(run)] = run
+        mask[at, : len(run)] = 1
     return ids, mask
 
 
-def predicting(tasks: Sequence[ScoreTask]) -> tuple[Ints, Ints]:
-    """Return row and column of each input position that predicts a token of an answer, task by task."""
-    rows = np.repeat(np.arange(len(tasks)), [len(task.completion_ids) for task in tasks])
-    columns = np.concatenate([np.arange(len(task.prompt_ids) - 1, n_inputs(task)) for task in tasks])
-    return rows, columns
+def predicting(rows: Sequence[Row]) -> tuple[Ints, Ints]:
+    """Return row and column of each unread position that predicts a token of an answer, task by task."""
+    lines = np.repeat(np.arange(len(rows)), [len(row.task.completion_ids) for row in rows])
+    columns = [np.arange(row.n_unread - len(row.task.completion_ids), row.n_unread) for row in rows]
+    return lines, np.concatenate(columns)

@@ -14,10 +14,15 @@ from reference.folder import REBUILD, TEMPLATE_FILE, read_json, read_json_if_any
 SEAL = "weighmaster.json"
 """Written by whoever builds a golden folder: its source and the hash of every file that decides an answer."""
 
+BUILDER = 2
+"""Version of the conversion behind `seal`; a folder of another version is built again. Raise it with the conversion."""
+
 _CACHE = ".weighmaster-hashes.json"
 _DECISIVE = ("config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", TEMPLATE_FILE)
 # Written by whichever transformers saved the folder; they say nothing about what is computed.
 _INCIDENTAL = ("transformers_version", "torch_dtype", "dtype", "_name_or_path")
+_GENERATION = "generation_config.json"
+_PARTS = ("weights", "tokenizer", "template", "generation")
 _CHUNK = 1 << 20
 
 
@@ -54,7 +59,8 @@ def fingerprint(folder: Path, *, dtype: str, engine: str, versions: Mapping[str,
     """Return the fingerprint of the golden weights in `folder` as `engine` computes them in `dtype`.
 
     The weights hash covers the shards and the architecture in ``config.json``; the tokenizer hash ``tokenizer.json``
-    and the special tokens in ``tokenizer_config.json``; the template hash the text of the chat templates.
+    and the special tokens in ``tokenizer_config.json``; the template hash the text of the chat templates; the
+    generation hash ``generation_config.json``. The revision is the one in the seal, where there is a seal.
 
     Raises
     ------
@@ -74,39 +80,72 @@ def fingerprint(folder: Path, *, dtype: str, engine: str, versions: Mapping[str,
         "dtype": dtype,
         "engine": engine,
         "versions": dict(versions),
+        "generation_sha256": _generation_sha256(folder),
+        "revision": read_json_if_any(folder, SEAL).get("revision"),
     }
     return Fingerprint(digest=_digest(parts), **parts)
 
 
-def seal(folder: Path, *, source: str, source_sha256: str, versions: Mapping[str, str]) -> None:
-    """Write the seal of a freshly built golden folder: its source, its file hashes and its fingerprint."""
+def seal(
+    folder: Path, *, source: str, source_sha256: str | None, versions: Mapping[str, str], revision: str | None = None
+) -> None:
+    """Write the seal of a freshly built golden folder: its source, its file hashes and its fingerprint.
+
+    `source_sha256` is None where the folder itself is the source; `revision` names the commit it was downloaded at.
+    """
     mark = fingerprint(folder, dtype="float32", engine="none", versions=versions)
     document = {
+        "builder": BUILDER,
         "source": source,
         "source_sha256": source_sha256,
+        "revision": revision,
         "files": hashes(folder),
-        "fingerprint": {part: getattr(mark, f"{part}_sha256") for part in ("weights", "tokenizer", "template")},
+        "fingerprint": {part: getattr(mark, f"{part}_sha256") for part in _PARTS},
         "versions": dict(versions),
     }
     (folder / SEAL).write_text(json.dumps(document, indent=1, sort_keys=True) + "\n", "utf-8")
 
 
-def verify(folder: Path, *, trust_cache: bool = True) -> None:
-    """Compare `folder` with its seal.
+def verify(folder: Path, *, trust_cache: bool = True, revision: str | None = None) -> dict[str, Any]:
+    """Compare `folder` with its seal, and return the seal.
+
+    Parameters
+    ----------
+    folder : Path
+        A golden folder.
+    trust_cache : bool
+        False reads every file again, whatever its size and time say.
+    revision : str, optional
+        The revision that is wanted; a prefix of a commit will do.
 
     Raises
     ------
     GoldenError
-        When the folder has no seal, or a file is missing, new or changed; the message names it and the remedy.
+        When the folder has no seal, was built by another version of the conversion, is of another revision, or a file
+        is missing, new or changed; the message names it and the remedy.
     """
-    sealed = read_json(folder, SEAL).get("files")
+    document = read_json(folder, SEAL)
+    sealed = document.get("files")
     if not isinstance(sealed, dict):
         raise GoldenError(f"{folder / SEAL}: has no list of files (run `{REBUILD}`)")
+    if document.get("builder") != BUILDER:
+        built = document.get("builder", 1)
+        raise GoldenError(f"{folder}: built by version {built} of the conversion, this is {BUILDER} (run `{REBUILD}`)")
+    found_revision = document.get("revision")
+    if revision is not None and not str(found_revision or "").startswith(revision):
+        raise GoldenError(f"{folder}: is revision {found_revision or 'unknown'}, wanted {revision} (run `{REBUILD}`)")
     found = hashes(folder, trust_cache=trust_cache)
     for name in sorted(sealed.keys() | found.keys()):
         if sealed.get(name) != found.get(name):
             what = "missing" if name not in found else "new" if name not in sealed else "changed"
             raise GoldenError(f"{folder / name}: {what} since the golden folder was built (run `{REBUILD}`)")
+    return document
+
+
+def _generation_sha256(folder: Path) -> str | None:
+    config = read_json_if_any(folder, _GENERATION)
+    decisive = {key: value for key, value in config.items() if key not in _INCIDENTAL}
+    return _digest(decisive) if decisive else None
 
 
 def _digest(value: object) -> str:

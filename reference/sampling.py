@@ -27,6 +27,10 @@ def draw(logprobs: Floats, *, temperature: float, top_p: float, rng: np.random.G
         return int(np.argmax(logprobs))
     scaled = logprobs / temperature
     mass = np.exp(scaled - scaled.max())
+    if top_p >= 1:  # no sorting: a vocabulary is long
+        cumulative = np.cumsum(mass)
+        place = np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right")
+        return int(min(place, len(mass) - 1))
     order = np.argsort(-mass, kind="stable")
     cumulative = np.cumsum(mass[order] / mass.sum())
     n_kept = min(int(np.searchsorted(cumulative, top_p)) + 1, len(order))

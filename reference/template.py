@@ -2,8 +2,8 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
-from typing import Any, NoReturn
+from datetime import UTC, datetime
+from typing import Any, NoReturn, Self
 
 from jinja2 import TemplateError
 from jinja2.ext import Extension
@@ -46,7 +46,7 @@ class ChatTemplate:
         When a template cannot be parsed.
     """
 
-    def __init__(self, sources: Mapping[str, str], variables: Mapping[str, str], now: Callable[[], datetime]) -> None:
+    def __init__(self, sources: Mapping[str, str], variables: Mapping[str, Any], now: Callable[[], datetime]) -> None:
         environment = ImmutableSandboxedEnvironment(
             trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols", _Generation]
         )
@@ -59,8 +59,15 @@ class ChatTemplate:
         except TemplateError as error:
             raise GoldenError(f"the golden chat template cannot be parsed: {error}") from error
 
-    def render(self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] = ()) -> str:
-        """Return the text that asks the model for the next answer.
+    @classmethod
+    def of(cls, source: str) -> Self:
+        """Return the template with the text `source` alone: no special tokens, and a date that stands still."""
+        return cls({"default": source}, {}, lambda: datetime(2000, 1, 1, tzinfo=UTC))
+
+    def render(
+        self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] = (), *, stub: bool = True
+    ) -> str:
+        """Return the text that asks the model for the next answer; without its last words when `stub` is False.
 
         Raises
         ------
@@ -75,7 +82,7 @@ class ChatTemplate:
                 messages=[_as_templates_expect(message) for message in messages],
                 tools=[dict(tool) for tool in tools] or None,
                 documents=None,
-                add_generation_prompt=True,
+                add_generation_prompt=stub,
                 **self._variables,
             )
         except _TEMPLATE_FAULTS as error:

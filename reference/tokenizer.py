@@ -3,11 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Self
 
 import tokenizers
 
 from monitor.errors import GoldenError
+from reference import prompt_parts
 from reference.folder import REBUILD, read_json, read_json_if_any, templates
 from reference.template import ChatTemplate
 from reference.token_bytes import vocabulary_bytes
@@ -31,7 +33,13 @@ class GoldenTokenizer:
         self._eos = tuple(eos)
 
     @classmethod
-    def load(cls, folder: Path, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> Self:
+    def load(
+        cls,
+        folder: Path,
+        *,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        options: Mapping[str, Any] = MappingProxyType({}),
+    ) -> Self:
         """Read ``tokenizer.json``, the chat template and the end tokens in `folder`.
 
         Parameters
@@ -39,7 +47,11 @@ class GoldenTokenizer:
         folder : Path
             A Hugging Face model folder.
         now : Callable
-            The clock behind ``strftime_now`` in templates that write the date into the prompt.
+            The clock behind ``strftime_now`` in templates that write the date into the prompt. A clock that stands
+            still pins the date.
+        options : Mapping
+            More variables of the template, named as its model has them: ``{"enable_thinking": False}`` turns thinking
+            off for Qwen3, ``{"date_string": "26 Jul 2024"}`` pins the date of Llama 3.
 
         Raises
         ------
@@ -55,7 +67,7 @@ class GoldenTokenizer:
         codec.no_truncation()
         codec.no_padding()
         special = _special_tokens(config)
-        template = ChatTemplate(templates(folder, config), special, now)
+        template = ChatTemplate(templates(folder, config), {**special, **options}, now)
         by_id = vocabulary_bytes(document, codec.get_vocab(with_added_tokens=True))
         return cls(codec, template, by_id, _eos_ids(folder, codec, special))
 
@@ -69,6 +81,12 @@ class GoldenTokenizer:
     def prompt_ids(self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] = ()) -> list[int]:
         """Return the token ids of `render`."""
         return self.encode(self.render(messages, tools))
+
+    def prompt_parts(
+        self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] = ()
+    ) -> dict[str, int]:
+        """Return how many of the prompt's tokens are system, tools, history and stub; see `prompt_parts.counts`."""
+        return prompt_parts.counts(self._template, messages, tools, lambda text: len(self.encode(text)))
 
     def encode(self, text: str) -> list[int]:
         """Return the canonical token ids of `text`; special tokens written in it are recognised, none is added."""

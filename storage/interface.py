@@ -43,8 +43,8 @@ class ReadStore(Protocol):
     ) -> Json:
         """``{"points": [{"at", "value", "low", "high", "n"}]}``: median, minimum, maximum and count per time bucket.
 
-        ``at`` is the start of the bucket; empty buckets are absent. ``since <= t < until``; None means from the
-        first or through the last measured value.
+        ``at`` is the start of the bucket. A bucket in which runs could not measure has ``n`` 0 and null values; one
+        without runs is absent. ``since <= t < until``; None means from the first or through the last run.
         """
         ...
 

@@ -17,6 +17,12 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TICK = timedelta(microseconds=1)
 
 
+def _point(at: datetime, values: list[float]) -> Json:
+    if not values:
+        return {"at": at, "value": None, "low": None, "high": None, "n": 0}
+    return {"at": at, "value": median(values), "low": min(values), "high": max(values), "n": len(values)}
+
+
 def _records(rows: Iterable[Row]) -> list[Any]:
     return [orjson.loads(row["record"]) for row in rows]
 
@@ -110,8 +116,7 @@ class MemoryStore:
         self, endpoint: str, metric: str, *, since: datetime | None, until: datetime | None, buckets: int
     ) -> Json:
         """Median, minimum, maximum and count of a metric per time bucket; see `ReadStore.series`."""
-        measured = self._where("observations", endpoint=endpoint, metric=metric)
-        rows = [row for row in measured if row["value"] is not None]
+        rows = self._where("observations", endpoint=endpoint, metric=metric)
         if not rows:
             return {"points": []}
         first = since or min(row["at"] for row in rows)
@@ -120,14 +125,10 @@ class MemoryStore:
         found: dict[int, list[float]] = {}
         for row in rows:
             if first <= row["at"] < last:
-                found.setdefault((row["at"] - first) // width, []).append(row["value"])
+                values = found.setdefault((row["at"] - first) // width, [])
+                values.extend([row["value"]] if row["value"] is not None else [])
         return {
-            "points": plain(
-                [
-                    {"at": first + bucket * width, "value": median(v), "low": min(v), "high": max(v), "n": len(v)}
-                    for bucket, v in sorted(found.items())
-                ]
-            )
+            "points": plain([_point(first + bucket * width, values) for bucket, values in sorted(found.items())])
         }
 
     def verdicts(self, endpoint: str | None, detector: str | None, *, limit: int) -> Json:

@@ -52,16 +52,16 @@ ORDER BY i.opened_at DESC, i.rowid DESC
 
 SPAN = """
 SELECT epoch_us(min(o.at)) AS first, epoch_us(max(o.at)) AS last FROM observations o
-WHERE o.endpoint = $endpoint AND o.metric = $metric AND o.value IS NOT NULL
+WHERE o.endpoint = $endpoint AND o.metric = $metric
 """
 
 SERIES = """
 SELECT make_timestamptz($since + bucket * $width) AS at, median(value) AS value, min(value) AS low,
-       max(value) AS high, count(*) AS n
+       max(value) AS high, count(value) AS n
 FROM (
     SELECT (epoch_us(o.at) - $since) // $width AS bucket, o.value
     FROM observations o
-    WHERE o.endpoint = $endpoint AND o.metric = $metric AND o.value IS NOT NULL
+    WHERE o.endpoint = $endpoint AND o.metric = $metric
       AND o.at >= make_timestamptz($since) AND o.at < make_timestamptz($until)
 )
 GROUP BY bucket ORDER BY bucket

@@ -11,6 +11,7 @@ from monitor.codec import decode, encode, finite
 from monitor.ports import Entry
 from monitor.results import Incident, JudgedRun, Observation, Run, RunRecord, Slot, Verdict
 from monitor.types import Endpoint, Exchange
+from monitor.wire.usage import read_usage
 
 Row = dict[str, Any]
 Rows = dict[str, list[Row]]
@@ -33,10 +34,9 @@ def _maybe_utc(name: str, at: datetime | None) -> datetime | None:
     return None if at is None else _utc(name, at)
 
 
-def _count(usage: Mapping[str, Any] | None, name: str) -> int | None:
-    """Return a token count of `usage`; None where the endpoint wrote something else there."""
-    value = (usage or {}).get(name)
-    return value if type(value) is int and 0 <= value < 2**63 else None
+def _whole(count: float | None) -> int | None:
+    """A token count that fits the column; None for what is no count."""
+    return int(count) if count is not None and count == int(count) and 0 <= count < 2**63 else None
 
 
 def _endpoint(noun: Endpoint) -> Rows:
@@ -60,12 +60,12 @@ def _run(run: Run) -> Row:
 
 def _exchange(run: Run, ordinal: int, noun: Exchange) -> Row:
     at = _maybe_utc(f"exchanges.{ordinal}.started_at", noun.started_at) or _utc("run.started_at", run.started_at)
+    tokens = read_usage(noun.usage or {})
     return {
         "run_id": run.run_id, "exchange_id": noun.exchange_id, "endpoint": run.endpoint, "ordinal": ordinal, "at": at,
         "outcome": noun.outcome, "status": noun.status, "attempt": noun.attempt, "ttft_ms": finite(noun.ttft_ms),
         "tpot_ms": finite(noun.tpot_ms), "tps": finite(noun.tps), "measurement": noun.measurement,
-        "prompt_tokens": _count(noun.usage, "prompt_tokens"),
-        "completion_tokens": _count(noun.usage, "completion_tokens"),
+        "prompt_tokens": _whole(tokens.input_total), "completion_tokens": _whole(tokens.generated),
         "flags": list(noun.flags), "record": _record(noun),
     }  # fmt: skip
 

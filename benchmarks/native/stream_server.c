@@ -1,12 +1,13 @@
 /* A streaming endpoint with known truth, for benchmarks/wire_*.py.
  *
- * Every event carries when it was handed to the socket ("sent_ns") and when its request was complete ("recv_ns"), both
- * CLOCK_MONOTONIC, which is the clock of Python's perf_counter_ns. One thread, epoll, a heap of due times.
+ * Every event carries when it was due, when it was handed to the socket ("sent_ns") and when its request was complete
+ * ("recv_ns"), all CLOCK_MONOTONIC, which is the clock of Python's perf_counter_ns. One thread, epoll, a heap of due times.
  *
- *     stream_server TTFT_US GAP_US TOKENS [CERT.pem]
+ *     stream_server TTFT_US GAP_US TOKENS STEP_US [CERT.pem]
  *
- * prints its port and serves until stdin closes. GAP_US 0 sends as fast as the sockets take it. With a certificate
- * (certificate and key in one file) it speaks TLS.
+ * prints its port and serves until stdin closes. GAP_US 0 sends as fast as the sockets take it. With STEP_US above 0 the
+ * first event waits for the next multiple of it, so that all streams send in step, as an engine that batches does. With
+ * a certificate (certificate and key in one file) it speaks TLS.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -38,7 +39,7 @@ typedef struct {
 static Conn *conns[CONNECTIONS];
 static Conn *heap[CONNECTIONS];
 static int n_heap, poller;
-static int64_t ttft, gap;
+static int64_t ttft, gap, step;
 static long tokens;
 static SSL_CTX *tls;
 
@@ -148,10 +149,11 @@ static void chunk(Conn *c, const char *event) {
 static void event(Conn *c) {
     static const char *SHAPE =
         "data: {\"id\":\"c1\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\"choices\":[{\"index\":0,"
-        "\"delta\":{\"content\":\" tok\"},\"finish_reason\":%s}],\"sent_ns\":%lld,\"recv_ns\":%lld}\n\n";
+        "\"delta\":{\"content\":\" tok\"},\"finish_reason\":%s}],\"due_ns\":%lld,\"sent_ns\":%lld,\"recv_ns\":%lld}\n\n";
     char text[512];
     c->sent++;
-    snprintf(text, sizeof text, SHAPE, c->sent == tokens ? "\"stop\"" : "null", (long long)now(), (long long)c->recv);
+    snprintf(text, sizeof text, SHAPE, c->sent == tokens ? "\"stop\"" : "null", (long long)c->due, (long long)now(),
+             (long long)c->recv);
     chunk(c, text);
     if (c->sent < tokens) return;
     snprintf(text, sizeof text,
@@ -197,7 +199,8 @@ static int answer(Conn *c) {
     c->streaming = 1;
     c->n_out += (size_t)sprintf(c->out + c->n_out,
                                 "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n");
-    schedule(c, c->recv + ttft);
+    int64_t due = c->recv + ttft;
+    schedule(c, step ? (due + step - 1) / step * step : due);
     return flush(c) < 0 ? -1 : 0;
 }
 
@@ -252,18 +255,18 @@ static int listen_on_any_port(void) {
 }
 
 int main(int argc, char **argv) {
-    if (argc < 4) {
-        fprintf(stderr, "usage: stream_server TTFT_US GAP_US TOKENS [CERT.pem]\n");
+    if (argc < 5) {
+        fprintf(stderr, "usage: stream_server TTFT_US GAP_US TOKENS STEP_US [CERT.pem]\n");
         return 2;
     }
-    ttft = atoll(argv[1]) * 1000, gap = atoll(argv[2]) * 1000, tokens = atol(argv[3]);
+    ttft = atoll(argv[1]) * 1000, gap = atoll(argv[2]) * 1000, tokens = atol(argv[3]), step = atoll(argv[4]) * 1000;
     prctl(PR_SET_TIMERSLACK, 1000UL); /* the default lets the kernel be 50 us late */
-    if (argc > 4) {
+    if (argc > 5) {
         tls = SSL_CTX_new(TLS_server_method());
         SSL_CTX_set_mode(tls, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-        if (SSL_CTX_use_certificate_file(tls, argv[4], SSL_FILETYPE_PEM) != 1 ||
-            SSL_CTX_use_PrivateKey_file(tls, argv[4], SSL_FILETYPE_PEM) != 1) {
-            fprintf(stderr, "stream_server: no certificate and key in %s\n", argv[4]);
+        if (SSL_CTX_use_certificate_file(tls, argv[5], SSL_FILETYPE_PEM) != 1 ||
+            SSL_CTX_use_PrivateKey_file(tls, argv[5], SSL_FILETYPE_PEM) != 1) {
+            fprintf(stderr, "stream_server: no certificate and key in %s\n", argv[5]);
             return 2;
         }
     }

@@ -18,6 +18,8 @@ class Format(StrEnum):
     READS = "reads"
     TIMED = "timed"
     CAPTURE = "capture"
+    HAR = "har"
+    CURL = "curl"
 
 
 def register(app: typer.Typer) -> None:
@@ -29,13 +31,22 @@ def register(app: typer.Typer) -> None:
 def decode(
     file: Annotated[Path, typer.Argument(help="The capture file.")],
     *,
-    form: Annotated[Format, typer.Option("--format", "-f", help="What the file holds.")] = Format.SSE,
+    form: Annotated[Format | None, typer.Option("--format", "-f", help="Default: by suffix, else sse.")] = None,
+    explain: Annotated[bool, typer.Option(help="Add the waterfall of phases and what each event said.")] = False,
+    index: Annotated[int | None, typer.Option(help="Which entry of a HAR, counted from 0.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Decode a capture file into its exchange record, offline; exit 1 when it holds no complete answer."""
     from jobs.decode import run  # noqa: PLC0415
 
-    raise typer.Exit(run(file, form.value, as_json=as_json, out=sys.stdout))
+    given = form.value if form else _by_suffix(file)
+    raise typer.Exit(run(file, given, as_json=as_json, out=sys.stdout, explain=explain, index=index))
+
+
+def _by_suffix(file: Path) -> str:
+    """Format that the file's name tells, else the bytes of an event stream."""
+    suffix = file.suffix[1:]
+    return suffix if suffix in set(Format) else Format.SSE.value
 
 
 def replay(

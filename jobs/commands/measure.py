@@ -65,6 +65,8 @@ def init(
 
     if str(output) != "-" and output.exists():
         raise UsageError(f"{output} exists already; choose another --output, or - to print")
+    if str(output) != "-" and not output.absolute().parent.is_dir():
+        raise UsageError(f"{output}: there is no folder {output.parent}; choose another --output, or - to print")
     kinds = tuple(catalogues(detectors=False).probes)
     text = ask(
         url, api_key_env=api_key_env, environ=os.environ, model=model, kinds=kinds,

@@ -4,14 +4,16 @@ Needs: ``usage.prompt_tokens`` and the golden template and tokenizer; no weights
 Compares, for every complete answer, the endpoint's count with the length of the golden rendering. The comparison is
 exact, so one difference is a finding: the same difference on every conversation of the same length points at the
 template (or a hidden system prompt), differences that follow the text point at the tokenizer; one difference on some
-conversations only leaves both open.
+conversations only leaves both open. Where the difference is exactly the size of a part of the golden prompt (system
+turn, tools, the answer's opening words), that part is named.
 What can mislead it: a gateway that bills with its own tokenizer; providers that report cached tokens apart.
 Source: prompt-token equality as a free and exact detector (testbed notes, 20 of 20 prompts for a wrong template).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import combinations
 from typing import ClassVar
 
 import numpy as np
@@ -20,6 +22,13 @@ from monitor.evidence import Card, Finding, verdict
 from monitor.results import Evidence, Metric, Verdict
 from monitor.stats.rates import wilson
 from monitor.types import Exchange
+from monitor.wire.usage import read_usage
+
+_PARTS: Mapping[str, str] = {
+    "system": "the system turn (the template's default, or the one that was sent)",
+    "tools": "the tools that were sent",
+    "stub": "the words that open the answer",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +39,7 @@ class _Count:
     n_messages: int
     golden: int
     reported: int
+    parts: Mapping[str, int]
 
     @property
     def delta(self) -> int:
@@ -51,6 +61,10 @@ class Accounting:
     min_n: int = 3
     """Fewest comparisons for a verdict."""
 
+    def __post_init__(self) -> None:
+        if self.min_n < 1:
+            raise ValueError("`min_n` must be at least 1")
+
     def run(self, evidence: Evidence, *, at: datetime, rng: np.random.Generator) -> Verdict:
         """Judge all answers that report prompt tokens."""
         card = Card(detector=self.kind, version=self.version, statistic="prompt_token_match", unit="share")
@@ -64,7 +78,7 @@ class Accounting:
         return Finding(
             status="fail" if wrong else "pass", cause=_cause(wrong, counts), reason=_reason(wrong, counts),
             effect=rate.value, low=rate.low, high=rate.high, n=rate.n, threshold=1.0,
-            details={"k": rate.k, "deltas": _histogram(wrong)},
+            details={"k": rate.k, "deltas": _histogram(wrong), "missing": missing_parts(wrong)},
         )  # fmt: skip
 
     def _too_few(self, counts: list[_Count], evidence: Evidence) -> Finding:
@@ -73,6 +87,8 @@ class Accounting:
             cause, why = "no_answers", "no complete answer"
         elif not evidence.golden:
             cause, why = "no_reference", "no golden template and tokenizer for this endpoint"
+        elif counts:
+            cause, why = "too_few", "too few complete answers"
         else:
             cause, why = "no_usage", "the endpoint reports no usage.prompt_tokens"
         return Finding(status="inconclusive", cause=cause, reason=f"{reason}: {why}", n=len(counts))
@@ -80,12 +96,14 @@ class Accounting:
 
 def _count(exchange: Exchange, evidence: Evidence) -> _Count | None:
     view = evidence.golden.get(exchange.exchange_id)
-    reported = (exchange.usage or {}).get("prompt_tokens")
+    reported = read_usage(exchange.usage or {}).input_total
     if view is None or view.prompt_tokens is None or exchange.request is None or not exchange.answered:
         return None
-    if not isinstance(reported, int) or isinstance(reported, bool) or reported <= 0:
+    if reported is None or reported <= 0 or reported != int(reported):
         return None
-    return _Count(exchange.request.prompt_id, len(exchange.request.messages), view.prompt_tokens, reported)
+    return _Count(
+        exchange.request.prompt_id, len(exchange.request.messages), view.prompt_tokens, int(reported), view.prompt_parts
+    )
 
 
 def _cause(wrong: list[_Count], counts: list[_Count]) -> str | None:
@@ -108,8 +126,31 @@ def _reason(wrong: list[_Count], counts: list[_Count]) -> str:
     first = wrong[0]
     return (
         f"{len(wrong)} of {len(counts)} prompt-token counts differ from golden by {span} tokens "
-        f"(e.g. {first.prompt_id}: {first.reported} instead of {first.golden})"
+        f"(e.g. {first.prompt_id}: {first.reported} instead of {first.golden}){_explanation(wrong, deltas)}"
     )
+
+
+def missing_parts(wrong: Sequence[_Count]) -> str | None:
+    """Name the part (or the two parts) of the golden prompt whose absence explains every difference, None if none does.
+
+    The smallest explanation counts; parts without tokens explain nothing.
+    """
+    for size in (1, 2):
+        for names in combinations(_PARTS, size):
+            if wrong and all(
+                all(count.parts.get(name) for name in names)
+                and count.delta == -sum(count.parts.get(name, 0) for name in names)
+                for count in wrong
+            ):
+                return "+".join(names)
+    return None
+
+
+def _explanation(wrong: Sequence[_Count], deltas: Sequence[int]) -> str:
+    missing = missing_parts(wrong)
+    if missing is not None:
+        return ": exactly " + " and ".join(_PARTS[name] for name in missing.split("+"))
+    return ": as many tokens more on each, as a hidden system prompt adds" if len(deltas) == 1 and deltas[0] > 0 else ""
 
 
 def _histogram(wrong: list[_Count]) -> Mapping[str, int]:

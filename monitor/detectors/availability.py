@@ -2,7 +2,8 @@
 
 Needs: the exchanges of any probe; no golden weights. Costs nothing extra.
 Counts an exchange as good when its answer is complete and its tool calls can be parsed. What is not the endpoint's
-fault (rate limits, quota, a wrong key, the prober's own limits) is named but kept out of the rate.
+fault (rate limits, quota, a wrong key, the prober's own limits) is named but kept out of the rate; a stream that the
+prober had to stop long after the asked-for length is the endpoint's.
 What can mislead it: few requests (the interval says so); the prober's own network, until a connectivity check exists.
 Source: outcomes and their classes in DESIGN section 5; Wilson interval.
 """
@@ -20,6 +21,14 @@ from monitor.stats.rates import Rate, wilson
 from monitor.types import ANSWERED, NOT_THE_ENDPOINTS_FAULT, Exchange
 
 BROKEN_TOOL_CALL = "broken_tool_call"
+ENDLESS = "ignores_max_tokens"
+ENDLESS_FACTOR = 4
+HINTS = {
+    "auth_error": " (the key is refused: check api_key)",
+    "connect_error": " (no connection: check base_url)",
+    "tls_trust": " (its certificate is not trusted here)",
+    "unsupported_param": " (it cannot do what the probe needs)",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +47,10 @@ class Availability:
     """Success rate below which the endpoint fails (when the interval excludes it) or is suspect."""
     min_n: int = 5
     """Fewest exchanges for a verdict."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.target <= 1 or self.min_n < 1:
+            raise ValueError("`target` must lie between 0 and 1, `min_n` must be at least 1")
 
     def run(self, evidence: Evidence, *, at: datetime, rng: np.random.Generator) -> Verdict:
         """Judge all exchanges of the evidence."""
@@ -58,7 +71,7 @@ class Availability:
         return "suspect" if rate.value < self.target else "pass"
 
     def _finding(self, status: Status, rate: Rate, named: dict[str, int]) -> Finding:
-        faults = ", ".join(f"{count} x {fault}" for fault, count in named.items()) or "no faults"
+        faults = ", ".join(f"{count} x {fault}{HINTS.get(fault, '')}" for fault, count in named.items()) or "no faults"
         reason = f"{rate.k} of {rate.n} exchanges good; {faults}"
         if status == "inconclusive":
             reason = f"too few exchanges to judge ({rate.n}, {self.min_n} needed); {faults}"
@@ -71,12 +84,21 @@ class Availability:
 
 def _fault(exchange: Exchange) -> str | None:
     """Name of what went wrong, or None for a good exchange."""
+    if exchange.outcome == "client_limit" and _endless(exchange):
+        return ENDLESS
     if exchange.outcome not in ANSWERED:
         return exchange.outcome
     # Arguments that the token limit cut are the prober's doing.
     if "arguments_invalid" in exchange.flags and exchange.outcome != "ok_length":
         return BROKEN_TOOL_CALL
     return None
+
+
+def _endless(exchange: Exchange) -> bool:
+    """Whether the prober stopped a stream that had long passed the length that was asked for."""
+    if exchange.request is None or exchange.token_events is None:
+        return False
+    return exchange.token_events > ENDLESS_FACTOR * max(exchange.request.max_tokens, 16)
 
 
 DETECTOR = Availability

@@ -23,6 +23,7 @@ from monitor.results import Evidence, GoldenPosition, GoldenView, Metric, Status
 from monitor.stats.clustered import ClusteredMean, clustered_mean
 from monitor.stats.divergence import tail_bucket_kl
 from monitor.types import Exchange
+from monitor.wire.usage import read_usage
 
 FULL_PRECISION = frozenset({"f32", "fp32", "float32", "f16", "fp16", "float16", "bf16", "bfloat16"})
 # One-sided 97.5% and 80% normal quantiles: the usual planning rule for a minimum detectable effect.
@@ -62,6 +63,15 @@ class LogprobFidelity:
     """Above this, the endpoint fails whatever it declares."""
     min_prompts: int = 8
     """Fewest prompts with logprobs for a verdict."""
+
+    def __post_init__(self) -> None:
+        steps = (self.indistinguishable_nats, self.full_precision_nats, self.eight_bit_nats, self.fail_nats)
+        if steps[0] <= 0 or list(steps) != sorted(steps):
+            raise ValueError(
+                "0 < `indistinguishable_nats` <= `full_precision_nats` <= `eight_bit_nats` <= `fail_nats` must hold"
+            )
+        if self.min_prompts < 2:
+            raise ValueError("`min_prompts` must be at least 2, or there is no interval")
 
     def run(self, evidence: Evidence, *, at: datetime, rng: np.random.Generator) -> Verdict:
         """Judge all positions that have both an endpoint's and a golden distribution."""
@@ -131,7 +141,7 @@ def _misread(evidence: Evidence) -> bool:
     differs = [
         view.prompt_tokens != reported
         for exchange, view in _compared(evidence)
-        if isinstance(reported := (exchange.usage or {}).get("prompt_tokens"), int)
+        if (reported := read_usage(exchange.usage or {}).input_total) is not None
     ]
     return bool(differs) and sum(differs) * 2 > len(differs)
 

@@ -9,6 +9,9 @@ from monitor.types import Capture
 
 T = TypeVar("T")
 
+_CAPS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "num_predict")
+"""What the protocols call the cap; Ollama has it among its options."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
@@ -29,14 +32,16 @@ def asked_for(capture: Capture) -> Asked:
     """Return what `capture` knows about its request."""
     body = _sent(capture)
     if body is not None:
+        options = body.get("options")
+        inner = options if isinstance(options, dict) else {}
         stop = body.get("stop")
-        cap = body.get("max_tokens", body.get("max_completion_tokens"))
+        cap = next((cap for name in _CAPS if (cap := body.get(name, inner.get(name))) is not None), None)
         return Asked(
             stream=body.get("stream") is True,
             model=_typed(body.get("model"), str),
             cap_known=True,
             max_tokens=_typed(cap, int),
-            top_logprobs=_typed(body.get("top_logprobs"), int),
+            top_logprobs=_typed(body.get("top_logprobs", body.get("logprobs")), int),
             stop=(stop,) if isinstance(stop, str) else _texts(stop),
         )
     request = capture.request

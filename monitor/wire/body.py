@@ -5,16 +5,20 @@ from typing import Literal
 
 from monitor.types import Capture, Outcome, Read
 from monitor.wire.asked import Asked
+from monitor.wire.bounds import TooLargeError, check_json, check_lines
 from monitor.wire.chat_state import Answer
-from monitor.wire.encoding import TooLargeError, UndecodableError, decoded, is_plain
+from monitor.wire.encoding import UndecodableError, decoded, is_plain
 from monitor.wire.error_body import evidence
 from monitor.wire.lenient import NotJsonError, loads
+from monitor.wire.ndjson import frame_lines, is_lines
 from monitor.wire.sse import Framing, frame
 
 Kind = Literal["sse", "json", "empty", "other"]
 
 _SSE_STARTS = (b"data:", b"event:", b"id:", b"retry:", b":")
 _BOM = b"\xef\xbb\xbf"
+_ENOUGH = 4096
+_ENCODING_CHARS = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +33,7 @@ class Body:
 
 def sniff(body: bytes, content_type: str) -> Kind:
     """Return what a body is, from its first non-blank byte, then from its content type."""
-    start = body[:4096].removeprefix(_BOM).lstrip()[:8]
+    start = body[:_ENOUGH].removeprefix(_BOM).lstrip()[:8]
     if not start:
         return "empty"
     if start.startswith(b"{"):
@@ -39,39 +43,65 @@ def sniff(body: bytes, content_type: str) -> Kind:
     return "sse" if "event-stream" in content_type and not start.startswith(b"<") else "other"
 
 
-def read_body(capture: Capture, asked: Asked) -> Body:
-    """Read the body of `capture`, whatever it is."""
+def read_body(capture: Capture, asked: Asked, reader: type[Answer] = Answer, *, ndjson: bool = False) -> Body:
+    """Read the body of `capture`, whatever it is, with the `reader` of its protocol."""
     encoding = capture.header("content-encoding")
+    content_type = (capture.header("content-type") or "").lower()
     try:
-        reads = decoded(capture.reads, encoding)
+        body = _read(decoded(capture.reads, encoding), content_type, asked, reader, ndjson=ndjson)
     except UndecodableError as error:
         return Body(answer=Answer(streamed=False), verdict="undecodable_encoding", words=str(error))
-    except TooLargeError:
-        return Body(answer=Answer(streamed=False), verdict="client_limit", words="the decoded body exceeds the cap")
-    body = _read(reads, (capture.header("content-type") or "").lower(), asked)
-    if not is_plain(encoding):
-        body.answer.flags[f"content_encoding:{encoding}"] = None
+    except TooLargeError as error:
+        return Body(answer=Answer(streamed=False), verdict="client_limit", words=str(error))
+    if encoding is not None and not is_plain(encoding):
+        body.answer.flags[f"content_encoding:{encoding[:_ENCODING_CHARS]}"] = None
     return body
 
 
-def _read(reads: tuple[Read, ...], content_type: str, asked: Asked) -> Body:
-    data = b"".join([read.data for read in reads])
-    kind = sniff(data, content_type)
+def _read(
+    reads: tuple[Read, ...], content_type: str, asked: Asked, reader: type[Answer], *, ndjson: bool
+) -> Body:  # fmt: skip
+    start = _start(reads)
+    kind = sniff(start, content_type)
     if kind == "other":
         return Body(
             answer=Answer(streamed=False),
             verdict="non_json_200",
-            words=f"{content_type or 'no content type'}: {evidence(data)}",
+            words=f"{content_type or 'no content type'}: {evidence(start)}",
         )
-    body = _read_json(data, asked) if kind == "json" else _read_sse(reads)
+    check_lines(reads)
+    body = _read_object(reads, asked, reader, ndjson=ndjson) if kind == "json" else _read_events(frame(reads), reader)
     expected = "json" if kind == "json" else "event-stream"
     if kind != "empty" and content_type and expected not in content_type:
         body.answer.flags["wrong_content_type"] = None
     return body
 
 
-def _read_sse(reads: tuple[Read, ...]) -> Body:
-    framing, answer = frame(reads), Answer(streamed=True)
+def _read_object(reads: tuple[Read, ...], asked: Asked, reader: type[Answer], *, ndjson: bool) -> Body:
+    """Read a body that begins with a JSON object: one answer, or the first of many lines."""
+    data = b"".join([read.data for read in reads])
+    check_json((data.partition(b"\n")[0],) if ndjson else (data,))
+    if ndjson and is_lines(data, streamed=asked.stream is not False):
+        return _read_events(frame_lines(reads), reader)
+    check_json((data,))
+    return _read_json(data, asked, reader)
+
+
+def _start(reads: tuple[Read, ...]) -> bytes:
+    """The first bytes of a body, enough to tell what it is."""
+    pieces: list[bytes] = []
+    missing = _ENOUGH
+    for read in reads:
+        pieces.append(read.data[:missing])
+        missing -= len(pieces[-1])
+        if missing <= 0:
+            break
+    return b"".join(pieces)
+
+
+def _read_events(framing: Framing, reader: type[Answer]) -> Body:
+    check_json([event.data for event in framing.events])
+    answer = reader(streamed=True)
     answer.read_stream(framing)
     if any(_is_error_line(line) for line in framing.unknown):
         answer.flags["unframed_error"] = None
@@ -84,8 +114,8 @@ def _is_error_line(line: str) -> bool:
     return text.startswith(("error:{", '{"error":'))
 
 
-def _read_json(data: bytes, asked: Asked) -> Body:
-    answer = Answer(streamed=False)
+def _read_json(data: bytes, asked: Asked, reader: type[Answer]) -> Body:
+    answer = reader(streamed=False)
     try:
         value, forgiven = loads(data.removeprefix(_BOM))
     except NotJsonError:

@@ -4,11 +4,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import orjson
+
+from monitor.wire.bounds import MAX_CHOICES, MAX_NAMES, NAME_CHARS
 from monitor.wire.choice_state import ChoiceState
 from monitor.wire.error_body import ErrorBody, find_error, plain_error
 from monitor.wire.lenient import NotJsonError, loads
+from monitor.wire.repeats import Repeats, plain_field, same
 from monitor.wire.sse import Event, Framing
 from monitor.wire.usage import completion_count, is_shallow
+
+_ABSENT = object()
 
 
 @dataclass(slots=True)
@@ -38,21 +44,65 @@ class Answer:
     ignored_events: int = 0
     parse_errors: int = 0
     cut_tail: bool = False
-    last_named: list[Any] = field(default_factory=list)
+    _billed: float | None = None
+    _rest: dict[str, Any] | None = None
+    _repeats: Repeats = field(default_factory=Repeats)
 
     def read_stream(self, framing: Framing) -> None:
         """Read all events of a stream."""
-        last = len(framing.events) - 1
-        for position, event in enumerate(framing.events):
-            unfinished = framing.unterminated and position == last
-            if unfinished:
-                self.flags["unterminated_final_event"] = None
-            self._read_event(event, unfinished=unfinished)
+        whole = len(framing.events) - framing.unterminated
+        for event in framing.events[:whole]:
+            self._read_event(event)
+        for event in framing.events[whole:]:
+            self.flags["unterminated_final_event"] = None
+            self._read_event(event, unfinished=True)
 
-    def _read_event(self, event: Event, *, unfinished: bool) -> None:
-        data = event.data.strip()
+    def _read_event(self, event: Event, *, unfinished: bool = False) -> None:
+        at_ns, name, data = event
+        if name is None and (text := self._repeats.text(data)) is not None:
+            self._repeat(text, at_ns)
+            return
+        try:
+            value = orjson.loads(data)
+        except orjson.JSONDecodeError:
+            value = self._read_odd(event, data.strip(), unfinished=unfinished)
+            if value is _ABSENT:
+                return
+        if self.first_event_ns is None:
+            self.first_event_ns = at_ns
+        if not isinstance(value, dict):
+            self.ignored_events += 1
+            self.flags["odd_type:event"] = None
+            return
+        self._read_object(event, value)
+
+    def _read_object(self, event: Event, value: dict[str, Any]) -> None:
+        at_ns, name, data = event
+        choices, usage = value.pop("choices", _ABSENT), value.pop("usage", _ABSENT)
+        # What stands beside them is the same in nearly all events, so it is read only when it changes.
+        known = name is None and choices is not _ABSENT and same(value, self._rest)
+        if not known and not self._read_rest(event, value, choices, usage):
+            return
+        if self.done:
+            self.flags["events_after_done"] = None
+        if usage is not _ABSENT and usage is not None:
+            self._read_usage(usage)
+        if choices is not _ABSENT:
+            self._read_choices(choices, usage, at_ns)
+        if known and not self.done and (usage is _ABSENT or usage is None) and (told := plain_field(choices)):
+            self._repeats.learn(data, told, self._opened(choices[0]["index"]))
+
+    def _repeat(self, text: str, at_ns: int) -> None:
+        """Take a token event that differs from an earlier one in its text only."""
+        self._repeats.add(text, at_ns)
+        self.last_token_ns = at_ns
+        self.token_events += 1
+
+    def _read_odd(self, event: Event, data: bytes, *, unfinished: bool) -> Any:
+        """Take data that are no strict JSON: the end marker, nothing, a comment, or JSON with something to forgive."""
         if data == b"[DONE]":
             self.done = True
+            self._repeats = Repeats()  # what comes now is flagged
             if self.done_ns is None:
                 self.done_ns = event.at_ns
         elif not data or data.startswith(b":"):
@@ -60,9 +110,10 @@ class Answer:
             if data:
                 self.flags["rewrapped_comment"] = None
         else:
-            self._read_json(event, data, unfinished=unfinished)
+            return self._read_lenient(event, data, unfinished=unfinished)
+        return _ABSENT
 
-    def _read_json(self, event: Event, data: bytes, *, unfinished: bool) -> None:
+    def _read_lenient(self, event: Event, data: bytes, *, unfinished: bool) -> Any:
         try:
             value, forgiven = loads(data)
         except NotJsonError:
@@ -70,49 +121,41 @@ class Answer:
             self.cut_tail = unfinished
             if event.name == "error" and self.error is None:
                 self.error = plain_error(data)
-            return
+            return _ABSENT
         for flag in forgiven:
             self.flags[flag] = None
-        if self.first_event_ns is None:
-            self.first_event_ns = event.at_ns
-        if isinstance(value, dict):
-            self._read_object(event, value)
-        else:
-            self.ignored_events += 1
-            self.flags["odd_type:event"] = None
+        return value
 
-    def _read_object(self, event: Event, value: dict[str, Any]) -> None:
-        named_error = value.get("object") == "error" or value.get("type") == "error" or event.name == "error"
-        if named_error or value.get("error"):
-            self.error = self.error or find_error(value) or find_error({"error": value}) or plain_error(event.data)
-        elif "choices" not in value and "usage" not in value:
+    def _read_rest(self, event: Event, value: dict[str, Any], choices: Any, usage: Any) -> bool:
+        """Take what stands beside choices and usage; return whether the event is about the answer at all."""
+        named = value.get("object") == "error" or value.get("type") == "error" or event.name == "error"
+        failed = bool(named or value.get("error"))
+        if failed and self.error is None:
+            whole = value if choices is _ABSENT else value | {"choices": choices}
+            self.error = find_error(whole) or find_error({"error": whole}) or plain_error(event.data)
+        if not failed and choices is _ABSENT and usage is _ABSENT:
             self.ignored_events += 1
-            return
-        if self.done:
-            self.flags["events_after_done"] = None
-        self._read_envelope(value)
-        self._read_choices(value, event.at_ns)
+            return False
+        self._rest = None if failed else value
+        self._read_names(value)
+        return True
 
     def read_whole(self, value: Mapping[str, Any]) -> None:
         """Read an answer that came as one JSON object."""
         self.error = find_error(value)
-        self._read_envelope(value)
-        for raw in self._listed_choices(value):
-            state = self._choice(raw)
+        self._read_names(value)
+        if (usage := value.get("usage")) is not None:
+            self._read_usage(usage)
+        for raw in self._listed(value.get("choices")):
+            state = self._opened(raw.get("index"))
             state.add_message(raw.get("message", raw.get("delta")))
             state.add_finish(raw.get("finish_reason"))
             state.add_logprobs(raw.get("logprobs"))
 
-    def _read_envelope(self, value: Mapping[str, Any]) -> None:
-        """Take what stands beside the choices: model, provider, fingerprint, id, usage."""
-        if (usage := value.get("usage")) is not None:
-            self._read_usage(usage)
-        named = [value.get("id"), value.get("model"), value.get("provider"), value.get("system_fingerprint")]
-        if named == self.last_named:
-            return  # nearly all chunks of a stream
-        self.last_named = named
+    def _read_names(self, value: Mapping[str, Any]) -> None:
+        """Take model, provider, fingerprint and id."""
         for seen, name in ((self.models, "model"), (self.providers, "provider")):
-            if (text := self._text(value, name)) is not None:
+            if (text := self._text(value, name)) is not None and len(seen) < MAX_NAMES:
                 seen[text] = None
         self.response_id = self.response_id or self._text(value, "id")
         fingerprint = self._text(value, "system_fingerprint")
@@ -125,62 +168,65 @@ class Answer:
         if text is not None and not isinstance(text, str):
             self.flags[f"odd_type:{name}"] = None
             return None
-        return text or None
+        return text[:NAME_CHARS] if text else None
 
     def _read_usage(self, usage: Any) -> None:
         """Keep the last usage that is not null; counts are cumulative, never added."""
         if not isinstance(usage, dict) or not is_shallow(usage):
             self.flags["odd_type:usage"] = None
             return
-        before = completion_count(self.usage) if self.usage else None
-        now = completion_count(usage)
+        before, now = self._billed, completion_count(usage)
         if before is not None and now is not None and now < before:
             self.flags["usage_not_monotone"] = None
-        self.usage = usage
+        self.usage, self._billed = usage, now
 
-    def _read_choices(self, value: Mapping[str, Any], at_ns: int) -> None:
+    def _read_choices(self, choices: Any, usage: Any, at_ns: int) -> None:
         token, n_entries = False, 0
-        for raw in self._listed_choices(value):
-            state = self._choice(raw)
-            if "delta" in raw or "message" not in raw:
-                token |= state.add_delta(raw.get("delta"), at_ns)
-            if isinstance(message := raw.get("message"), dict):
-                state.message = message
+        for raw in self._listed(choices):
+            index = raw.get("index")
+            state = self.choices.get(index) if type(index) is int else None
+            if state is None:
+                state = self._opened(index)
+            delta = raw.get("delta")
+            if delta is not None or "delta" in raw or "message" not in raw:
+                token |= state.add_delta(delta, at_ns)
+            if (message := raw.get("message")) is not None:
+                state.message = message if isinstance(message, dict) else state.message
             if (finish := raw.get("finish_reason")) is not None:
                 state.add_finish(finish)
             if (logprobs := raw.get("logprobs")) is not None:
                 n_entries += state.add_logprobs(logprobs)
-        if token:
-            self._count_token_event(value, at_ns, n_entries)
-
-    def _count_token_event(self, value: Mapping[str, Any], at_ns: int, n_entries: int) -> None:
+        if not token:
+            return
         if self.ttft_ns is None:
             self.ttft_ns = at_ns
-            usage = value.get("usage")
             reported = completion_count(usage) if isinstance(usage, dict) else None
             self.first_tokens = reported or n_entries or None
         self.last_token_ns = at_ns
         self.token_events += 1
 
-    def _listed_choices(self, value: Mapping[str, Any]) -> list[dict[str, Any]]:
+    def _listed(self, choices: Any) -> list[dict[str, Any]]:
         """The choices that are objects; anything else is flagged."""
-        choices = value.get("choices")
         if not isinstance(choices, list):
             if choices is not None:
                 self.flags["odd_type:choices"] = None
             return []
-        kept = [item for item in choices if isinstance(item, dict)]
-        if len(kept) < len(choices):
-            self.flags["odd_type:choices"] = None
-        return kept
+        for item in choices:
+            if not isinstance(item, dict):
+                self.flags["odd_type:choices"] = None
+                return [item for item in choices if isinstance(item, dict)]
+        return choices
 
-    def _choice(self, raw: Mapping[str, Any]) -> ChoiceState:
-        """The state of the choice that `raw` names by its index (0 if it names none)."""
-        index = raw.get("index", 0)
-        if "index" not in raw or not isinstance(index, int) or isinstance(index, bool):
+    def _opened(self, index: Any) -> ChoiceState:
+        """The state of the choice of this index (0 if it is none), new if need be."""
+        if type(index) is not int:
             self.flags["missing_choice_index"] = None
             index = 0
         state = self.choices.get(index)
         if state is None:
-            state = self.choices[index] = ChoiceState(index, self.flags)
+            state = ChoiceState(index, self.flags)
+            if len(self.choices) >= MAX_CHOICES:
+                self.flags["too_many_choices"] = None
+                return state  # and forgotten
+            self.choices[index] = state
         return state

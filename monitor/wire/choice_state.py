@@ -7,6 +7,7 @@ from itertools import accumulate
 from typing import Any
 
 from monitor.types import Choice, TokenLogprob
+from monitor.wire.bounds import MAX_LOGPROBS, NAME_CHARS
 from monitor.wire.delta import Delta, read_delta
 from monitor.wire.finish import normalised
 from monitor.wire.logprobs import entries
@@ -29,6 +30,7 @@ class ChoiceState:
     reasoning: list[str] = field(default_factory=list)
     calls: CallSlots = field(init=False)
     logprobs: list[TokenLogprob] | None = None
+    n_logprobs: int = 0
     finish: str | None = None
     finish_raw: str | None = None
     message: Mapping[str, Any] | None = None
@@ -38,26 +40,39 @@ class ChoiceState:
 
     def add_delta(self, raw: Any, at_ns: int) -> bool:
         """Take a delta; return whether it holds a token payload."""
+        if type(raw) is dict and len(raw) == 1 and type(text := raw.get("content")) is str:  # nearly all deltas
+            if text:
+                self.add_content(text, at_ns)
+            return bool(text)
         if not isinstance(raw, dict):
             self.flags["delta_missing" if raw is None else "odd_type:delta"] = None
             return False
         delta = read_delta(raw, self.flags)
-        self._add(delta, at_ns, whole=False)
+        self.add(delta, at_ns, whole=False)
         return delta.is_token
+
+    def add_content(self, text: str, at_ns: int | None) -> None:
+        """Take visible text that is not empty."""
+        self.content.append(text)
+        self.content_at.append(at_ns)
+
+    def add_reasoning(self, text: str, _at_ns: int | None) -> None:
+        """Take reasoning that is not empty."""
+        self.reasoning.append(text)
 
     def add_message(self, raw: Any) -> None:
         """Take a whole message: the answer itself when nothing was streamed, else a copy of it."""
         if isinstance(raw, dict):
-            self._add(read_delta(raw, self.flags), None, whole=True)
+            self.add(read_delta(raw, self.flags), None, whole=True)
         else:
             self.flags["message_missing" if raw is None else "odd_type:message"] = None
 
-    def _add(self, delta: Delta, at_ns: int | None, *, whole: bool) -> None:
+    def add(self, delta: Delta, at_ns: int | None, *, whole: bool) -> None:
+        """Take what a delta, or a `whole` message, carries."""
         if delta.content:
-            self.content.append(delta.content)
-            self.content_at.append(at_ns)
+            self.add_content(delta.content, at_ns)
         if delta.reasoning:
-            self.reasoning.append(delta.reasoning)
+            self.add_reasoning(delta.reasoning, at_ns)
         for call in delta.calls:
             self.calls.add(call, whole=whole)
 
@@ -68,6 +83,7 @@ class ChoiceState:
         if not isinstance(raw, str):
             self.flags["odd_type:finish_reason"] = None
             return
+        raw = raw[:NAME_CHARS]
         reason = normalised(raw)
         if reason is None:
             self.flags["finish_empty_string"] = None
@@ -87,7 +103,11 @@ class ChoiceState:
             return 0
         if self.logprobs is None:
             self.logprobs = []
-        self.logprobs.extend(got)
+        self.n_logprobs += sum(1 + len(entry.top) for entry in got)
+        if self.n_logprobs > MAX_LOGPROBS:
+            self.flags["too_many_logprobs"] = None
+        else:
+            self.logprobs.extend(got)
         return len(got)
 
     @property

@@ -4,9 +4,13 @@ import zlib
 from collections.abc import Iterator, Sequence
 
 from monitor.types import Read
+from monitor.wire.bounds import MAX_DECODED_BYTES, TooLargeError
 
-MAX_DECODED_BYTES = 64 * 2**20
-"""No answer is this long; a body that unpacks to more is refused."""
+_SLICE = 4096
+"""What follows a gzip member is copied for the next one, so the input is fed in slices."""
+
+_MEMBERS = 100_000
+"""More gzip members than any answer has flushes."""
 
 _PLAIN = frozenset({"", "identity"})
 _GZIP = frozenset({"gzip", "x-gzip"})
@@ -14,10 +18,6 @@ _GZIP = frozenset({"gzip", "x-gzip"})
 
 class UndecodableError(Exception):
     """The body is in an encoding that is unknown here, or not in the encoding that it claims."""
-
-
-class TooLargeError(Exception):
-    """The body unpacks to more than `MAX_DECODED_BYTES`."""
 
 
 def is_plain(encoding: str | None) -> bool:
@@ -35,7 +35,7 @@ def decoded(reads: Sequence[Read], encoding: str | None) -> tuple[Read, ...]:
     UndecodableError
         For encodings other than gzip and deflate, and for damaged data.
     TooLargeError
-        When the decoded body exceeds the cap.
+        When the decoded body is longer than `MAX_DECODED_BYTES`, or made of too many members.
     """
     if is_plain(encoding) or not any(read.data for read in reads):
         return tuple(reads)
@@ -56,17 +56,36 @@ def _wbits(name: str, body: bytes) -> int:
 
 
 def _inflated(reads: Sequence[Read], wbits: int) -> Iterator[Read]:
-    unpacker = zlib.decompressobj(wbits)
-    room = MAX_DECODED_BYTES
+    unpacker = _Unpacker(wbits)
     for read in reads:
-        data, pieces = read.data, []
+        pieces = [unpacker.unpack(read.data[at : at + _SLICE]) for at in range(0, len(read.data), _SLICE)]
+        if data := b"".join(pieces):
+            yield Read(read.at_ns, data)
+
+
+class _Unpacker:
+    """Unpacks one member after the other: some servers write one per flush."""
+
+    def __init__(self, wbits: int) -> None:
+        self._wbits = wbits
+        self._member = zlib.decompressobj(wbits)
+        self._members, self._room = 1, MAX_DECODED_BYTES
+
+    def unpack(self, data: bytes) -> bytes:
+        """Return what `data` makes readable."""
+        pieces = []
         while data:
-            if unpacker.eof:  # some servers write one gzip member per flush
-                unpacker = zlib.decompressobj(wbits)
-            pieces.append(unpacker.decompress(data, room + 1))
-            room -= len(pieces[-1])
-            if room < 0:
-                raise TooLargeError
-            data = unpacker.unused_data
-        if any(pieces):
-            yield Read(read.at_ns, b"".join(pieces))
+            if self._member.eof:
+                self._next_member()
+            pieces.append(self._member.decompress(data, self._room + 1))
+            self._room -= len(pieces[-1])
+            if self._room < 0:
+                raise TooLargeError("the decoded body exceeds the cap")
+            data = self._member.unused_data
+        return b"".join(pieces)
+
+    def _next_member(self) -> None:
+        self._members += 1
+        if self._members > _MEMBERS:
+            raise TooLargeError("the body has too many gzip members")
+        self._member = zlib.decompressobj(self._wbits)

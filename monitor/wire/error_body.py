@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from monitor.types import Outcome
+from monitor.wire.bounds import NAME_CHARS
 
 EVIDENCE_CHARS = 200
 """How much of an endpoint's words is kept."""
@@ -57,7 +58,7 @@ def find_error(value: Any) -> ErrorBody | None:
             return None
         error = value
     if not isinstance(error, dict):
-        return ErrorBody(str(error)[:EVIDENCE_CHARS], None, frozenset(), None, None)
+        return ErrorBody(_words(error), None, frozenset(), None, None)
     metadata = error.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
     inner = error.get("innererror")
@@ -68,7 +69,7 @@ def find_error(value: Any) -> ErrorBody | None:
         _status(error.get("code")) or _status(error.get("status")),
         frozenset(word.lower() for word in words if isinstance(word, str)),
         param if isinstance(param := error.get("param"), str) else None,
-        name if isinstance(name := metadata.get("provider_name"), str) else None,
+        name[:NAME_CHARS] if isinstance(name := metadata.get("provider_name"), str) else None,
     )
 
 
@@ -86,7 +87,15 @@ def _message(error: Mapping[str, Any]) -> str:
     for name in ("message", "detail", "msg"):
         if isinstance(text := error.get(name), str) and text:
             return text[:EVIDENCE_CHARS]
-    return str(error.get("code") or error.get("type") or "error without a message")[:EVIDENCE_CHARS]
+    return _words(error.get("code") or error.get("type") or "error without a message")
+
+
+def _words(value: Any) -> str:
+    """Any JSON value as the beginning of its text."""
+    try:
+        return str(value)[:EVIDENCE_CHARS]
+    except RecursionError:
+        return "error that is nested too deeply"
 
 
 def _status(code: Any) -> int | None:

@@ -2,8 +2,8 @@
 
 Formats: ``sse`` body bytes; ``http`` status line, headers, body; ``reads`` JSON lines ``{"b64"}``, one per socket
 read; ``timed`` JSON lines ``{"at_ms", "send"|"b64"}`` with an optional last ``{"at_ms", "close": "fin"|"rst"}``, times
-from t0; ``capture`` what `dump` writes. A body of the first, third and fourth kind that begins with ``HTTP/1.`` is
-taken as a whole response.
+from t0; ``capture`` what `dump` writes; ``har`` an entry of an HTTP archive; ``curl`` what ``curl -i`` prints. A body
+of the first, third and fourth kind that begins with ``HTTP/1.`` is taken as a whole response.
 """
 
 import base64
@@ -17,9 +17,11 @@ import orjson
 from monitor.errors import UsageError
 from monitor.types import Capture, End, Read
 from monitor.wire.capture_file import dump, load_capture
+from monitor.wire.curl_file import load_curl
+from monitor.wire.har_file import load_har
 from monitor.wire.http1 import PREFIX, parse
 
-__all__ = ["FORMATS", "Recording", "dump", "load", "recording"]
+__all__ = ["FORMATS", "RECORDINGS", "Recording", "dump", "load", "recording"]
 
 _NS_PER_MS = 1_000_000
 
@@ -50,19 +52,24 @@ class Recording:
         return "application/json" if start.startswith(b"{") else "text/event-stream"
 
 
-def load(data: bytes, format: str) -> Capture:  # noqa: A002  # the word of the command line
-    """Return the capture that `data` holds in the named `format`.
+def load(data: bytes, format: str, *, index: int | None = None) -> Capture:  # noqa: A002  # the command line's word
+    """Return the capture that `data` holds in the named `format`; `index` is the number of an entry of a ``har``.
 
     Raises
     ------
     UsageError
         When the format is unknown or the data is not in it; names the line and the remedy.
     """
-    return load_capture(data) if format == "capture" else _capture(recording(data, format))
+    if index is not None and format != "har":
+        raise UsageError(f"only a har holds several entries: leave out the index, or name another format than {format}")
+    if format == "har":
+        return load_har(data, index)
+    whole = _WHOLE.get(format)
+    return _capture(recording(data, format)) if whole is None else whole(data)
 
 
 def recording(data: bytes, format: str) -> Recording:  # noqa: A002
-    """Return the raw reads that `data` holds in any format but ``capture``. Raises like `load`."""
+    """Return the raw reads that `data` holds in one of `RECORDINGS`. Raises like `load`."""
     if format not in _READERS:
         raise UsageError(f"unknown capture format {format!r}: use one of {', '.join(FORMATS)}")
     return _READERS[format](data)
@@ -100,7 +107,12 @@ def _timed(data: bytes) -> Recording:
 
 _READERS: dict[str, Callable[[bytes], Recording]] = {"sse": _sse, "http": _http, "reads": _reads, "timed": _timed}
 
-FORMATS = (*_READERS, "capture")
+_WHOLE: dict[str, Callable[[bytes], Capture]] = {"capture": load_capture, "curl": load_curl}
+
+RECORDINGS = tuple(_READERS)
+"""Formats that hold what a socket yielded."""
+
+FORMATS = (*_READERS, *_WHOLE, "har")
 """All format names."""
 
 

@@ -2,7 +2,8 @@
 
 _WORDS = {
     "stop": ("stop", "eos", "eos_token", "end", "end_turn", "stop_sequence", "stop_token", "complete", "completed"),
-    "length": ("length", "max_tokens", "model_length", "max_output_tokens", "max_length"),
+    "length": ("length", "max_tokens", "model_length", "max_output_tokens", "max_length",
+               "model_context_window_exceeded"),
     "tool_calls": ("tool_calls", "tool_call", "function_call", "tool_use"),
     "content_filter": ("content_filter", "content_filtered", "sensitive", "safety", "recitation", "blocklist",
                        "prohibited_content", "refusal"),

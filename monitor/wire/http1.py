@@ -1,5 +1,6 @@
 """A recorded HTTP/1.x response taken apart: status, headers, body. Tolerates a cut anywhere (RFC 9112)."""
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -9,6 +10,10 @@ from typing import NamedTuple
 from monitor.types import End, Read
 
 PREFIX = b"HTTP/1."
+
+_STATUS = re.compile("[0-9]{3}")
+LENGTH = re.compile("[0-9]{1,18}")
+"""A ``Content-Length`` that can be one."""
 
 _BODILESS = frozenset({204, 304})
 
@@ -26,7 +31,9 @@ class Response:
     end: End
 
 
-class _Head(NamedTuple):
+class Head(NamedTuple):
+    """A status line and its headers; ``size`` is how many bytes they took. Status None: it was no whole head."""
+
     status: int | None
     headers: tuple[tuple[str, str], ...]
     size: int
@@ -37,7 +44,7 @@ def parse(reads: Sequence[Read]) -> Response:
     raw = b"".join(read.data for read in reads)
     start = 0
     while True:
-        head = _head(raw, start)
+        head = read_head(raw, start)
         start += head.size
         if head.status is None or not 100 <= head.status < 200:
             break
@@ -52,26 +59,26 @@ def parse(reads: Sequence[Read]) -> Response:
     )
 
 
-def _head(raw: bytes, start: int) -> _Head:
-    """Status and headers from `start`; lines may end in CR LF or LF."""
+def read_head(raw: bytes, start: int) -> Head:
+    """Return status and headers from the byte `start` on; lines may end in CR LF or LF."""
     lines: list[str] = []
     at = start
     while True:
         end = raw.find(b"\n", at)
         if end < 0:
-            return _Head(None, (), len(raw) - start)
+            return Head(None, (), len(raw) - start)
         line = raw[at:end].rstrip(b"\r").decode("latin-1")
         at = end + 1
         if not line:
             break
         lines.append(line)
     words = lines[0].split(None, 2) if lines else []
-    status = int(words[1]) if len(words) > 1 and words[1].isascii() and words[1].isdigit() else None
+    status = int(words[1]) if len(words) > 1 and _STATUS.fullmatch(words[1]) else None
     fields = (line.partition(":") for line in lines[1:])
-    return _Head(status, tuple((name.strip(), value.strip()) for name, colon, value in fields if colon), at - start)
+    return Head(status, tuple((name.strip(), value.strip()) for name, colon, value in fields if colon), at - start)
 
 
-def _spans(raw: bytes, start: int, head: _Head) -> tuple[list[tuple[int, int]], bool]:
+def _spans(raw: bytes, start: int, head: Head) -> tuple[list[tuple[int, int]], bool]:
     """Where the body's bytes lie in `raw`, and whether the framing was completed."""
     fields = {name.lower(): value for name, value in head.headers}
     if head.status in _BODILESS:
@@ -79,7 +86,7 @@ def _spans(raw: bytes, start: int, head: _Head) -> tuple[list[tuple[int, int]], 
     if "chunked" in fields.get("transfer-encoding", "").lower():
         return _chunks(raw, start)
     length = fields.get("content-length", "")
-    if not (length.isascii() and length.isdigit()):
+    if not LENGTH.fullmatch(length):
         return [(start, len(raw))], True
     return [(start, min(start + int(length), len(raw)))], len(raw) - start >= int(length)
 

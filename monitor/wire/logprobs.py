@@ -22,6 +22,8 @@ _ESCAPED = re.compile(r"\\x([0-9a-fA-F]{2})")
 
 def value_of(raw: Any, flags: dict[str, None]) -> float | None:
     """Return the logprob, or None with a flag when it is masked or no logprob."""
+    if type(raw) is float and MASKED_AT < raw < 0.0:
+        return raw  # nearly all
     if isinstance(raw, bool) or not (raw is None or isinstance(raw, int | float)):
         flags["odd_type:logprob"] = None
         return None
@@ -82,14 +84,11 @@ def _alternative(item: dict[str, Any], flags: dict[str, None]) -> TopToken:
 
 
 def _token(item: dict[str, Any], flags: dict[str, None]) -> tuple[str, tuple[int, ...] | None, int | None]:
-    token = item.get("token")
-    if not isinstance(token, str):
+    token, token_id = item.get("token"), item.get("id")
+    if type(token) is not str:
         flags["odd_type:token"] = None
         token = ""
-    token_id = item.get("id")
-    if not isinstance(token_id, int) or isinstance(token_id, bool):
-        token_id = None
-    return token, _bytes(item.get("bytes"), token, flags), token_id
+    return token, _bytes(item.get("bytes"), token, flags), token_id if type(token_id) is int else None
 
 
 def _bytes(raw: Any, token: str, flags: dict[str, None]) -> tuple[int, ...] | None:
@@ -107,6 +106,8 @@ def _bytes(raw: Any, token: str, flags: dict[str, None]) -> tuple[int, ...] | No
 
 def _distinct(top: list[TopToken], flags: dict[str, None]) -> tuple[TopToken, ...]:
     """The alternatives without exact repetitions: some servers list the sampled token twice."""
+    if len({other.token for other in top}) == len(top):
+        return tuple(top)
     kept = tuple(dict.fromkeys(top))
     if len(kept) < len(top):
         flags["duplicate_alternative"] = None

@@ -12,6 +12,7 @@ _NAMED_ENDS: dict[str, Outcome] = {
     "stalled": "stalled",
     "client_limit": "client_limit",
     "cancelled": "not_run",
+    "unsupported": "unsupported_param",
 }
 _GATEWAY_TIMEOUTS = frozenset({408, 504, 522, 524})
 

@@ -5,7 +5,7 @@ by the caller: a last event without its blank line is still returned, and unknow
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import NamedTuple
@@ -17,6 +17,8 @@ EVIDENCE_CHARS = 200
 
 _EVIDENCE_LINES = 5
 _BOM = b"\xef\xbb\xbf"
+_DATA = b"data: "
+_event = tuple.__new__  # `Event(...)` at half its price
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
@@ -83,21 +85,61 @@ class _Framer:
         self.name = None
 
 
-def _lines(body: bytes) -> Iterator[tuple[bytes, int]]:
-    """Yield each line with the offset of its line end (of the body's end for the last one)."""
-    crs, lfs, pairs = body.count(b"\r"), body.count(b"\n"), body.count(b"\r\n")
-    if crs == 0 or crs == lfs == pairs:
-        mark = b"\r\n" if crs else b"\n"
-        offset = -len(mark)
-        for line in body.split(mark):
-            offset += len(line) + len(mark)
-            yield line, offset
-        return
+def _line_end(body: bytes) -> bytes | None:
+    """The line end that `body` uses throughout, or None when it mixes them (a bare CR counts as mixed)."""
+    crs = body.count(b"\r")
+    if crs == 0:
+        return b"\n"
+    return b"\r\n" if crs == body.count(b"\n") == body.count(b"\r\n") else None
+
+
+def _read_uniform(framer: _Framer, body: bytes, skipped: int, mark: bytes) -> None:
+    """Take a body with one kind of line end. Cutting where data follow a blank line yields nearly all events whole."""
+    blank, add = mark + mark, framer.events.append
+    opening, to_blank = blank + _DATA, len(mark)
+    first, *pieces = (blank + body).split(opening)
+    last = pieces.pop() if pieces else None
+    at = skipped - len(blank)
+    _read_lines(framer, first if last is None else first + blank, at, mark)
+    at += len(first) + len(opening)
+    ends, stamps, read = framer.ends, [read.at_ns for read in framer.reads], 0
+    for piece in pieces:
+        end = at + len(piece) + to_blank
+        if mark in piece:
+            _read_lines(framer, _DATA + piece + blank, at - len(_DATA), mark)
+        else:  # nearly all events
+            while ends[read] <= end:
+                read += 1
+            add(_event(Event, (stamps[read], None, piece)))
+        at = end + to_blank + len(_DATA)
+    if last is not None:
+        _read_lines(framer, _DATA + last, at - len(_DATA), mark)
+
+
+def _read_lines(framer: _Framer, text: bytes, at: int, mark: bytes) -> None:
+    """Take lines from the byte `at` on. What follows the last line end is an unfinished line."""
+    *lines, unfinished = text.split(mark)
+    for line in lines:
+        if line:
+            framer.line(line)
+        else:
+            framer.close(at)
+        at += len(line) + len(mark)
+    if unfinished:
+        framer.line(unfinished)
+
+
+def _read_mixed(framer: _Framer, body: bytes, skipped: int) -> None:
+    """Take a body that mixes line ends."""
     start = 0
     for end in _LINE_END.finditer(body):
-        yield body[start : end.start()], end.start()
+        if line := body[start : end.start()]:
+            framer.line(line)
+        else:
+            framer.close(end.start() + skipped)
         start = end.end()
-    yield body[start:], len(body)
+    if line := body[start:]:
+        framer.line(line)
 
 
 def frame(reads: Sequence[Read]) -> Framing:
@@ -109,13 +151,11 @@ def frame(reads: Sequence[Read]) -> Framing:
     body = raw.removeprefix(_BOM)
     skipped = len(raw) - len(body)
     framer = _Framer(reads, list(accumulate([len(read.data) for read in reads])))
-    for line, end in _lines(body):
-        if line.startswith(b"data: "):
-            framer.data.append(line[6:])
-        elif line:
-            framer.line(line)
-        elif end < len(body):
-            framer.close(end + skipped)
+    mark = _line_end(body)
+    if mark is None:
+        _read_mixed(framer, body, skipped)
+    else:
+        _read_uniform(framer, body, skipped, mark)
     unterminated = bool(framer.data)
     framer.close(len(raw) - 1)
     return Framing(

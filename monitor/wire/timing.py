@@ -4,12 +4,17 @@ Definitions: DESIGN section 5. Events share the stamp of the read that completed
 when they were parsed.
 """
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
-from monitor.types import Capture
+from monitor.types import Capture, Exchange
+from monitor.wire.bounds import MAX_TOKENS
 from monitor.wire.chat_state import Answer
 
 _NS_PER_MS = 1e6
+
+FIRST_UNKNOWN = "first_event_tokens_unknown"
+"""Flag: TPOT rests on the guess that the first token event held one token."""
 
 BOUND_SHARE = 0.05
 """Timings whose error bound exceeds this share of the TTFT are kept out of percentiles."""
@@ -69,24 +74,55 @@ def measurement(ttft_ms: float | None, bound_ms: float | None, *, timed: bool = 
     return "valid" if bound_ms <= BOUND_SHARE * ttft_ms else "error bound above 5%"
 
 
-def rates(answer: Answer, t0_ns: int | None, generated: float | None) -> Rates:
+def rates(
+    window_ms: float | None, token_events: int, first_tokens: float | None, generated: float | None
+) -> Rates:  # fmt: skip
     """Return decode rates for `generated` tokens: window / (N - n1), None where the window is 0 or N <= n1.
 
-    n1 is 1 without further word when every token had its own event (the end token has none); when it is not known,
-    1 is used and ``first_event_tokens_unknown`` flagged.
+    n1 is `first_tokens`; 1 where that is not known. A count that no answer has (below 1, above `MAX_TOKENS`) is none.
     """
-    if generated is None or generated <= 0 or answer.token_events == 0:
+    if generated is None or not 1 <= generated <= MAX_TOKENS or token_events == 0:
         return Rates(None, None, None)
-    density = answer.token_events / generated
-    start, end = since(t0_ns, answer.ttft_ns), since(t0_ns, answer.last_token_ns)
-    window = end - start if start is not None and end is not None else 0.0
-    n1 = answer.first_tokens or 1
-    if window <= 0 or generated <= n1:
+    density = token_events / generated
+    n1 = first_tokens or 1
+    if window_ms is None or window_ms <= 0 or generated <= n1:
         return Rates(None, None, density)
-    if answer.first_tokens is None and not 0 <= generated - answer.token_events <= 1:
-        answer.flags["first_event_tokens_unknown"] = None
-    tpot = window / (generated - n1)
+    tpot = window_ms / (generated - n1)
     return Rates(tpot, 1000.0 / tpot, density)
+
+
+def is_first_unknown(decode: Rates, token_events: int, first_tokens: float | None, generated: float | None) -> bool:
+    """Whether `decode` rests on the guess that the first token event held one token.
+
+    It is no guess when every token had its own event (the end token has none).
+    """
+    if decode.tpot_ms is None or generated is None:
+        return False
+    return first_tokens is None and not 0 <= generated - token_events <= 1
+
+
+def with_golden_tokens(exchange: Exchange, n: int) -> Exchange:
+    """Return `exchange` with `n` tokens counted by the golden tokenizer, and its rates computed from them.
+
+    The endpoint's own count stays in ``usage``. An answer that is not complete gets no rates.
+    """
+    window = None
+    if exchange.ttft_ms is not None and exchange.last_token_ms is not None:
+        window = exchange.last_token_ms - exchange.ttft_ms
+    events, first = exchange.token_events or 0, exchange.first_tokens
+    decode = rates(window, events, first, n)
+    flags = [flag for flag in exchange.flags if flag != FIRST_UNKNOWN]
+    if is_first_unknown(decode, events, first, n):
+        flags.append(FIRST_UNKNOWN)
+    return replace(
+        exchange,
+        tokens_golden=n,
+        tokens_from="golden",
+        tpot_ms=decode.tpot_ms if exchange.answered else None,
+        tps=decode.tps if exchange.answered else None,
+        events_per_token=decode.events_per_token,
+        flags=tuple(flags),
+    )
 
 
 def is_buffered(capture: Capture, answer: Answer) -> bool:

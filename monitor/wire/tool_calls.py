@@ -7,6 +7,10 @@ from typing import Any, NamedTuple
 import orjson
 
 from monitor.types import ToolCall
+from monitor.wire.bounds import MAX_CALLS
+
+_CHECKED = 64 * 2**20
+"""Characters of arguments that are read, all in all, to see whether a call is complete."""
 
 
 class CallDelta(NamedTuple):
@@ -23,6 +27,7 @@ class _Slot:
     id: str
     name: str = ""
     parts: list[str] = field(default_factory=list)
+    size: int = 0
 
     @property
     def arguments(self) -> str:
@@ -76,12 +81,16 @@ class CallSlots:
     flags: dict[str, None]
     slots: list[_Slot] = field(default_factory=list)
     by_index: dict[int, _Slot] = field(default_factory=dict)
+    checked: int = 0
 
     def add(self, call: CallDelta, *, whole: bool = False) -> None:
         """Take one delta, or one `whole` call of a message that was not streamed."""
         slot = None if whole else self._slot_of(call)
         if slot is None:
             slot = _Slot(call.id)
+            if len(self.slots) >= MAX_CALLS:
+                self.flags["too_many_calls"] = None
+                return
             self.slots.append(slot)
         if call.number is not None:
             self.by_index[call.number] = slot
@@ -89,6 +98,7 @@ class CallSlots:
         slot.id = slot.id or call.id
         if call.arguments:
             slot.parts.append(call.arguments)
+            slot.size += len(call.arguments)
 
     def _slot_of(self, call: CallDelta) -> _Slot | None:
         """The open slot that `call` continues, or None when it opens one."""
@@ -98,7 +108,7 @@ class CallSlots:
         slot = self.by_index.get(call.number)
         if slot is None or not call.id or not slot.id or call.id == slot.id:
             return slot
-        if call.name and _finished(slot, call):
+        if call.name and self._finished(slot, call):
             self.flags["index_reused"] = None
             return None
         self.flags["id_unstable"] = None
@@ -107,9 +117,18 @@ class CallSlots:
     def _slot_without_index(self, call: CallDelta) -> _Slot | None:
         if call.id:
             return next((slot for slot in reversed(self.slots) if slot.id == call.id), None)
-        if not self.slots or (call.name and _finished(self.slots[-1], call)):
+        if not self.slots or (call.name and self._finished(self.slots[-1], call)):
             return None
         return self.slots[-1]
+
+    def _finished(self, slot: _Slot, call: CallDelta) -> bool:
+        """Whether a delta with a name cannot belong to `slot` any more.
+
+        That takes reading all of its arguments; hostile answers that want it done with every delta are not obliged.
+        """
+        self.checked += slot.size
+        arguments = slot.arguments.strip() if self.checked <= _CHECKED else "{"
+        return _is_json(arguments) if arguments else call.name != slot.name and bool(call.id)
 
     def _name(self, slot: _Slot, call: CallDelta) -> None:
         if not call.name:
@@ -138,12 +157,6 @@ class CallSlots:
         elif not _is_json(arguments):
             self.flags["arguments_invalid"] = None
         return ToolCall(id=slot.id or None, name=slot.name or None, arguments=arguments)
-
-
-def _finished(slot: _Slot, call: CallDelta) -> bool:
-    """Whether a delta with a name cannot belong to `slot` any more."""
-    arguments = slot.arguments.strip()
-    return _is_json(arguments) if arguments else call.name != slot.name and bool(call.id)
 
 
 def _is_json(text: str) -> bool:

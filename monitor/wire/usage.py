@@ -5,6 +5,11 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any, Literal
 
+from monitor.wire.bounds import NAME_CHARS
+from monitor.wire.usage_shapes import chat_shaped
+
+_BREADTH = 64
+
 SLACK = 2
 """Vendors' own sums are off by one or two tokens."""
 
@@ -33,7 +38,8 @@ class UsageReading:
 
 
 def read_usage(usage: Mapping[str, Any]) -> UsageReading:
-    """Return the normalised counts of an OpenAI-shaped usage object. Odd types are read leniently and flagged."""
+    """Return the normalised counts of a usage object, of any protocol. Odd types are read leniently and flagged."""
+    usage = chat_shaped(usage)
     flags: dict[str, None] = {}
     prompt = _count(usage.get("prompt_tokens"), flags)
     completion = _count(usage.get("completion_tokens"), flags)
@@ -54,17 +60,19 @@ def read_usage(usage: Mapping[str, Any]) -> UsageReading:
 
 
 def completion_count(usage: Mapping[str, Any]) -> float | None:
-    """``completion_tokens`` as a usable number, else None."""
-    count = _count(usage.get("completion_tokens"), {})
+    """``completion_tokens`` (or what the protocol calls it) as a usable number, else None."""
+    count = _count(chat_shaped(usage).get("completion_tokens"), {})
     return count if count is not None and count >= 0 else None
 
 
 def is_shallow(value: Any, levels: int = 8) -> bool:
-    """Whether `value` nests no deeper than any real usage object, so that it can be written again."""
+    """Whether `value` is no deeper or larger than any real usage object, so that it can be written again."""
+    if type(value) is int or value is None:
+        return True  # nearly all
     if isinstance(value, dict | list):
         inner = value.values() if isinstance(value, dict) else value
-        return levels > 0 and all(is_shallow(item, levels - 1) for item in inner)
-    return True
+        return levels > 0 and len(inner) <= _BREADTH and all(is_shallow(item, levels - 1) for item in inner)
+    return not isinstance(value, str) or len(value) <= NAME_CHARS
 
 
 def _detail(usage: Mapping[str, Any], group: str, name: str) -> Any:
@@ -73,6 +81,8 @@ def _detail(usage: Mapping[str, Any], group: str, name: str) -> Any:
 
 
 def _count(value: Any, flags: dict[str, None]) -> float | None:
+    if type(value) is int:
+        return value  # nearly all
     if isinstance(value, str):
         try:
             value = float(value)

@@ -1,6 +1,7 @@
 """What has been seen so far of one HTTP attempt; filled by a transport, read by the client."""
 
 from dataclasses import dataclass, field
+from functools import partial
 
 import httpx
 
@@ -49,7 +50,7 @@ class Attempt:
 
     def reads(self) -> tuple[Read, ...]:
         """The reads of the body, as a `Capture` holds them."""
-        return tuple(map(Read, self.stamps, self.bodies))
+        return tuple(map(_read, zip(self.stamps, self.bodies, strict=True)))
 
     def failure(self, request: httpx.Request) -> httpx.TransportError:
         """The end of the attempt as httpx would raise it."""
@@ -57,6 +58,7 @@ class Attempt:
         return kind(self.error or "the connection closed before the answer was complete", request=request)
 
 
+_read = partial(tuple.__new__, Read)  # `Read` without the Python frame of its constructor: this runs once per token
 _RAISED: dict[str, type[httpx.TransportError]] = {
     "connect_error": httpx.ConnectError,
     "tls_trust": httpx.ConnectError,

@@ -1,7 +1,6 @@
 """One connection: writes a request, stamps every read before anything else, knows whether it is still clean."""
 
 import asyncio
-import ssl
 from collections.abc import Callable
 from typing import NamedTuple, cast
 
@@ -54,7 +53,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def use(self, transport: asyncio.Transport) -> None:
         """Read and write through `transport` (again after TLS was put on top)."""
-        transport.set_write_buffer_limits(high=0)  # so that "not paused" means "handed to the socket"
+        # So that "not paused" means "handed to the socket". TLS takes 0 for "always paused".
+        transport.set_write_buffer_limits(high=1, low=0)
         self._transport = transport
 
     def ask(self, attempt: Attempt, data: bytes) -> Receiver:
@@ -99,19 +99,12 @@ class Connection(asyncio.BufferedProtocol):
 
     def eof_received(self) -> None:
         """Pass on that the peer is done, and let the transport close."""
-        if (receiver := self._detach()) is not None:
-            receiver.eof(self._now())
+        self._end(None)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Name the loss when an answer was under way."""
-        at_ns = self._now()
-        tls = self.origin.scheme == "https"
         self._transport = None
-        if (receiver := self._detach()) is not None:
-            attempt = receiver.attempt
-            if exc is not None or (tls and attempt.first_byte_ns is None):
-                attempt.finish(_loss(exc, attempt, tls=tls), _words(exc))
-            receiver.eof(at_ns)
+        self._end(exc)
         self._on_lost(self)
         if not self.gone.done():
             self.gone.set_result(None)
@@ -135,6 +128,20 @@ class Connection(asyncio.BufferedProtocol):
         elif self._transport is not None:
             self._transport.abort()
 
+    def _end(self, exc: Exception | None) -> None:
+        """The peer has closed or reset the connection."""
+        at_ns = self._now()
+        receiver = self._detach()
+        if receiver is None:
+            return
+        if self.origin.scheme == "https" and receiver.attempt.first_byte_ns is None:
+            # Case TR-08; asyncio does not tell whether TLS was ended or just cut.
+            receiver.attempt.finish("tls_dropped", _words(exc))
+        elif exc is not None:
+            reset = isinstance(exc, ConnectionError)
+            receiver.attempt.finish("reset" if reset else "unclean", _words(exc))
+        receiver.eof(at_ns)
+
     def _detach(self) -> Receiver | None:
         receiver, self._receiver = self._receiver, None
         if self._patience is not None:
@@ -149,14 +156,5 @@ class Connection(asyncio.BufferedProtocol):
         self.abandon(end, f"{why}, after {n_reads} reads")
 
 
-def _loss(exc: Exception | None, attempt: Attempt, *, tls: bool) -> End:
-    """The name of a loss: within TLS and before an answer it is the TLS connection that was dropped."""
-    if tls and attempt.first_byte_ns is None:
-        return "tls_dropped"
-    if isinstance(exc, ConnectionError) and not isinstance(exc, ssl.SSLError):
-        return "reset"
-    return "unclean"
-
-
 def _words(exc: Exception | None) -> str:
-    return "the TLS connection was cut" if exc is None else f"{type(exc).__name__}: {exc}"[:200]
+    return "the TLS connection closed without an answer" if exc is None else f"{type(exc).__name__}: {exc}"[:200]

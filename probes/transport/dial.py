@@ -83,7 +83,7 @@ async def _tcp(
             async with asyncio.timeout_at(loop.time() + (deadline - loop.time()) / (len(addresses) - index)):
                 await loop.sock_connect(sock, address)
         except OSError as error:  # TimeoutError is one
-            failures.append(f"{type(error).__name__}: {error or 'no answer'}")
+            failures.append(f"{type(error).__name__}: {error}")
             if sock is not None:
                 sock.close()
             continue

@@ -4,9 +4,12 @@ import asyncio
 from collections.abc import Callable
 
 from monitor.types import End
+from probes.transport.attempt import Attempt
 from probes.transport.receiver import Receiver
 
 _NS = 1_000_000_000
+_COMMENT = b":"
+_LAST_EVENT = b"data: [DONE]\n\n"
 
 
 class Patience:
@@ -39,15 +42,14 @@ class Patience:
         self._timer = asyncio.get_running_loop().call_later(min(left_s, self._nap_s), self._look)
 
     def _deadlines(self) -> list[tuple[int, End, str]]:
-        receiver, limits = self._receiver, self._receiver.attempt.limits
-        started = bool(receiver.attempt.stamps)
-        whole: End = "client_limit" if started else "timeout_first_byte"
+        attempt, limits = self._receiver.attempt, self._receiver.attempt.limits
+        whole: End = "client_limit" if attempt.stamps else "timeout_first_byte"
         waits = [self._wait(self._start_ns, limits.total_s, whole, "in all")]
-        if receiver.progress_ns is not None:
-            held = receiver.said_done
-            wait_s, what = (limits.linger_s, "after [DONE]") if held else (limits.stall_s, "since the last data")
-            waits.append(self._wait(receiver.progress_ns, wait_s, "stalled", what))
-        elif started:
+        progress_ns, done = _progress(attempt)
+        if progress_ns is not None:
+            wait_s, what = (limits.linger_s, "after [DONE]") if done else (limits.stall_s, "since the last data")
+            waits.append(self._wait(progress_ns, wait_s, "stalled", what))
+        elif attempt.stamps:
             waits.append(self._wait(self._start_ns, limits.first_event_s, "stalled", "of comments only"))
         else:
             waits.append(self._wait(self._start_ns, limits.first_byte_s, "timeout_first_byte", "without a byte"))
@@ -55,3 +57,11 @@ class Patience:
 
     def _wait(self, since_ns: int, wait_s: float, end: End, what: str) -> tuple[int, End, str]:
         return since_ns + int(wait_s * _NS), end, f"{wait_s:g} s {what}"
+
+
+def _progress(attempt: Attempt) -> tuple[int | None, bool]:
+    """When the last read came that was more than a keep-alive comment, and whether it ended with the end marker."""
+    for at_ns, body in zip(reversed(attempt.stamps), reversed(attempt.bodies), strict=True):
+        if b"data:" in body or not body.startswith(_COMMENT):
+            return at_ns, body.endswith(_LAST_EVENT)
+    return None, False

@@ -7,9 +7,6 @@ import httptools
 
 from probes.transport.attempt import Attempt
 
-_COMMENT = ord(":")
-_LAST_EVENT = b"data: [DONE]\n\n"
-
 
 class Receiver:
     """Fills the `Attempt` from the reads of one response.
@@ -20,8 +17,8 @@ class Receiver:
     """
 
     __slots__ = (
-        "_at_ns", "_close_delimited", "_feed", "_n_bytes", "_n_events", "_n_unframed", "_parser", "_pieces", "attempt",
-        "end", "head", "news", "on_body", "over", "progress_ns", "reusable", "said_done",
+        "_at_ns", "_close_delimited", "_feed", "_n_bytes", "_n_counted", "_n_events", "_n_unframed", "_n_unwatched",
+        "_parser", "_pieces", "attempt", "end", "head", "news", "on_body", "over", "reusable",
     )  # fmt: skip
 
     def __init__(self, attempt: Attempt, loop: asyncio.AbstractEventLoop) -> None:
@@ -29,11 +26,11 @@ class Receiver:
         self.head: asyncio.Future[None] = loop.create_future()
         self.end: asyncio.Future[None] = loop.create_future()
         self.news: asyncio.Future[None] | None = None
-        self.over = self.reusable = self.said_done = False
-        self.progress_ns: int | None = None
+        self.over = self.reusable = False
+        self._n_unwatched = min(attempt.limits.max_bytes, attempt.limits.max_events)
         self._at_ns = 0
         self._close_delimited = False
-        self._n_bytes = self._n_events = self._n_unframed = 0
+        self._n_bytes = self._n_counted = self._n_events = self._n_unframed = 0
         self._pieces: list[bytes] = []
         self.on_body: Callable[[bytes], None] = self._pieces.append
         self._parser = httptools.HttpResponseParser(self)
@@ -46,25 +43,35 @@ class Receiver:
     # Called by the connection.
 
     def feed(self, data: memoryview, at_ns: int) -> bool:
-        """Take in what one read returned; return whether the attempt is over."""
+        """Take in what one read returned; return whether the attempt is over.
+
+        This runs once per read of every stream, hence flat.
+        """
         self._at_ns = at_ns
-        if self.attempt.first_byte_ns is None:
-            self.attempt.first_byte_ns = at_ns
-        broken = None
+        attempt, pieces, broken = self.attempt, self._pieces, None
+        if attempt.first_byte_ns is None:
+            attempt.first_byte_ns = at_ns
         try:
             self._feed(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             broken = error
-        if self._pieces:
-            self._keep(at_ns)
+        if pieces:
+            body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+            pieces.clear()
+            attempt.stamps.append(at_ns)
+            attempt.bodies.append(body)
+            self._n_unframed = 0
+            self._n_bytes += len(body)
+            if self._n_bytes > self._n_unwatched:
+                self._watch()
+            if self.news is not None and not self.news.done():
+                self.news.set_result(None)
         elif not self.over:
             self._wait_for_body(len(data))
         if broken is not None:
             self._stop_parsing(broken, at_ns)
-        elif self.over and self.attempt.eof_ns is None:
-            self.attempt.eof_ns = at_ns
-        if self.over:
-            self._wake()
+        elif self.over:
+            self.stop(at_ns, reusable=self.reusable)
         return self.over
 
     def eof(self, at_ns: int) -> None:
@@ -74,9 +81,9 @@ class Receiver:
         self.attempt.finish("unclean", self._missing())
         self.stop(at_ns)
 
-    def stop(self, at_ns: int) -> None:
+    def stop(self, at_ns: int, *, reusable: bool = False) -> None:
         """The attempt is over, and `Attempt.end` says how."""
-        self.over, self.reusable = True, False
+        self.over, self.reusable = True, reusable
         if self.attempt.eof_ns is None and self.attempt.first_byte_ns is not None:
             self.attempt.eof_ns = at_ns
         self._wake()
@@ -108,6 +115,8 @@ class Receiver:
             self.attempt.headers.clear()
             return
         self.attempt.status = status
+        if status == 101:
+            self.attempt.finish("unclean", "the endpoint switched protocols, which nobody asked for")
         self._close_delimited = _close_delimited(self.attempt)
         if not self.head.done():
             self.head.set_result(None)
@@ -120,26 +129,14 @@ class Receiver:
         self.reusable = self._parser.should_keep_alive()
         self.attempt.finish("complete")
 
-    def _keep(self, at_ns: int) -> None:
-        """Store the body bytes of one read under its stamp."""
-        pieces, attempt = self._pieces, self.attempt
-        body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-        pieces.clear()
-        attempt.stamps.append(at_ns)
-        attempt.bodies.append(body)
-        self._n_unframed = 0
-        n_events = body.count(b"data:")
-        # A read of nothing but keep-alive comments is no progress.
-        if n_events or body[0] != _COMMENT:
-            self.progress_ns = at_ns
-            self.said_done = body.endswith(_LAST_EVENT)
-        self._n_bytes += len(body)
-        self._n_events += n_events
-        limits = attempt.limits
-        if self._n_bytes > limits.max_bytes or max(self._n_events, len(attempt.stamps)) > limits.max_events:
+    def _watch(self) -> None:
+        """Count what came since the last look; fewer bytes than events are allowed need no look."""
+        attempt = self.attempt
+        for body in attempt.bodies[self._n_counted :]:
+            self._n_events += body.count(b"data:") or 1
+        self._n_counted = len(attempt.bodies)
+        if self._n_bytes > attempt.limits.max_bytes or self._n_events > attempt.limits.max_events:
             self._give_up(f"stopped after {self._n_bytes} bytes, about {self._n_events} events")
-        if self.news is not None and not self.news.done():
-            self.news.set_result(None)
 
     def _wait_for_body(self, n_bytes: int) -> None:
         """Headers, chunk extensions and trailers have no other bound."""
@@ -153,8 +150,7 @@ class Receiver:
 
     def _stop_parsing(self, error: Exception, at_ns: int) -> None:
         """Bad framing; after the end of the response it only makes the connection useless."""
-        why = "the endpoint switched protocols" if isinstance(error, httptools.HttpParserUpgrade) else str(error)
-        self.attempt.finish("unclean", f"bad HTTP framing: {why}"[:200])
+        self.attempt.finish("unclean", f"bad HTTP framing: {error}"[:200])
         self.stop(at_ns)
 
     def _missing(self) -> str:

@@ -2,7 +2,6 @@
 
 import ssl
 from collections.abc import AsyncIterator, Callable
-from typing import cast
 
 import httpx
 
@@ -21,6 +20,10 @@ class WireStream(httpx.AsyncByteStream):
 
     def __init__(self, receiver: Receiver, connection: Connection, request: httpx.Request) -> None:
         self._receiver, self._connection, self._request = receiver, connection, request
+
+    async def started(self) -> None:
+        """Wait until the headers are complete or the attempt is over."""
+        await self._receiver.head
 
     async def ended(self) -> None:
         """Wait until the attempt is over, however it ends; wakes up once, not once per read."""
@@ -90,22 +93,32 @@ class WireTransport(httpx.AsyncBaseTransport):
             When there is no connection, or no complete head of a response.
         """
         attempt: Attempt = request.extensions.get(EXTENSION) or Attempt()
-        data = _head(request) + await request.aread()
-        connection = await self._connection(request, attempt)
-        receiver = connection.ask(attempt, data)
+        stream = await self.ask(request, attempt)
         try:
-            await receiver.head
+            await stream.started()
         except BaseException:
-            connection.abandon("cancelled", "given up by the client")
+            await stream.aclose()
             raise
         if attempt.status is None:
             raise attempt.failure(request)
         return httpx.Response(
             attempt.status,
             headers=attempt.headers,
-            stream=WireStream(receiver, connection, request),
+            stream=stream,
             extensions={"http_version": b"HTTP/1.1", EXTENSION: attempt},
         )
+
+    async def ask(self, request: httpx.Request, attempt: Attempt) -> WireStream:
+        """Write `request`, on a kept or a new connection; what comes back fills `attempt`.
+
+        Raises
+        ------
+        httpx.TransportError
+            When there is no connection; `attempt` says why.
+        """
+        data = _head(request) + await request.aread()
+        connection = await self._connection(request, attempt)
+        return WireStream(connection.ask(attempt, data), connection, request)
 
     async def aclose(self) -> None:
         """Close all connections; what is under way ends as ``cancelled``."""
@@ -146,8 +159,3 @@ def _head(request: httpx.Request) -> bytes:
     if head.count(b"\n") != len(fields) + 2 or head.count(b"\r") != len(fields) + 2:
         raise httpx.LocalProtocolError("a header contains a line break: remove it", request=request)
     return head
-
-
-def stream_of(response: httpx.Response) -> WireStream:
-    """The stream of a response that came through a `WireTransport`."""
-    return cast("WireStream", response.stream)

@@ -10,11 +10,9 @@ import json
 import shutil
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import gguf
-import torch
-import transformers
-from transformers.modeling_gguf_pytorch_utils import load_gguf_checkpoint
 
 from monitor.errors import GoldenError
 from reference.fingerprint import file_sha256, seal
@@ -61,6 +59,8 @@ def _check(source: Path, expected_sha256: str) -> None:
 
 
 def _convert(source: Path, fresh: Path) -> None:
+    import transformers  # noqa: PLC0415  # the catalogue of variants reads this package and has no seconds to spare
+
     place = {"gguf_file": source.name, "local_files_only": True}
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(source.parent, **place)
@@ -72,14 +72,18 @@ def _convert(source: Path, fresh: Path) -> None:
     tokenizer.save_pretrained(fresh)
 
 
-def _dequantised(source: Path, config: transformers.PretrainedConfig) -> transformers.PreTrainedModel:
+def _dequantised(source: Path, config: Any) -> Any:
     """Fill a model without weights by hand.
 
     ``from_pretrained(gguf_file=...)`` would do the same, but needs accelerate and returns a model that calls itself
     quantised and refuses to be saved.
     """
+    import torch  # noqa: PLC0415
+    import transformers  # noqa: PLC0415
+    from transformers.modeling_gguf_pytorch_utils import load_gguf_checkpoint  # noqa: PLC0415
+
     with torch.device("meta"):
-        model: transformers.PreTrainedModel = transformers.AutoModelForCausalLM.from_config(  # type: ignore[no-untyped-call]
+        model: Any = transformers.AutoModelForCausalLM.from_config(  # type: ignore[no-untyped-call]
             config, dtype=torch.float32
         )
     parsed = load_gguf_checkpoint(  # type: ignore[no-untyped-call]

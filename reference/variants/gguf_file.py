@@ -1,7 +1,10 @@
-"""The golden weights as a GGUF file of a chosen precision: what an honest or a dishonest provider might serve.
+"""The golden weights, or a variant of them, as a GGUF file: what an honest or a dishonest provider might serve.
 
-Matrices get the chosen type, vectors (norms) stay F32, as llama.cpp's own conversion does. Everything else (template,
-tokenizer, architecture) is copied from the GGUF that the golden folder was made from. Only the llama architecture.
+Matrices get the chosen type, or the type of their own that a variant has for them; vectors (norms) stay F32, as
+llama.cpp's own conversion does. Everything else (template, tokenizer, architecture) is copied from the GGUF that the
+golden folder was made from, and changed where the variant changes it. Only the llama architecture.
+
+``python -m reference.variants.gguf_file GOLDEN SOURCE OUT KIND [--variant NAME]`` writes one.
 """
 
 import argparse
@@ -11,13 +14,14 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 import gguf
-import numpy as np
 from gguf.quants import quantize
-from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
 
-from monitor.errors import GoldenError
-from reference.folder import REBUILD, read_json, weight_files
+from monitor.errors import GoldenError, WeighmasterError
+from reference.folder import read_json
+from reference.variants.bank import find
+from reference.variants.rope import base_of
+from reference.variants.tensors import tensors
+from reference.variants.variant import Variant, Weights
 
 Kind = Literal["F32", "F16", "BF16", "Q8_0", "Q5_0", "Q4_1", "Q4_0"]
 """Types of the matrices that can be written."""
@@ -26,10 +30,14 @@ _FILE_TYPES = {"F32": "ALL_F32"}
 _REPLACED = ("general.architecture", "general.file_type", "general.quantization_version")
 
 
-def write(golden: Path, source: Path, out: Path, kind: Kind) -> None:
-    """Write the weights of the folder `golden` as `out`, with matrices of type `kind` and the metadata of `source`.
+GOLDEN = Variant()
+"""The variant that changes nothing."""
 
-    `out` appears only when it is complete.
+
+def write(golden: Path, source: Path, out: Path, kind: Kind, variant: Variant = GOLDEN) -> None:
+    """Write the folder `golden`, changed by `variant`, as `out`, with the metadata of `source`.
+
+    `kind` is the type of the matrices for which `variant` has none of its own. `out` appears only when it is complete.
 
     Raises
     ------
@@ -46,20 +54,43 @@ def write(golden: Path, source: Path, out: Path, kind: Kind) -> None:
     out.parent.mkdir(parents=True, exist_ok=True)
     fresh = out.with_name(f".{out.name}.{os.getpid()}")
     try:
-        _write(golden, config, source, fresh, kind)
+        writer = gguf.GGUFWriter(fresh, "llama")
+        _write_metadata(source, writer, variant, config, kind)
+        _write_tensors(golden, writer, variant, config, kind)
         fresh.replace(out)
     finally:
         fresh.unlink(missing_ok=True)
 
 
-def _write(golden: Path, config: dict[str, Any], source: Path, out: Path, kind: str) -> None:
-    writer = gguf.GGUFWriter(out, "llama")
-    _copy_metadata(source, writer)
+def _write_metadata(
+    source: Path, writer: gguf.GGUFWriter, variant: Variant, config: dict[str, Any], kind: str
+) -> None:
+    changed = variant.config(config)
+    given = {"llama.block_count": changed["num_hidden_layers"]}
+    if variant.changes == "rope":
+        given["llama.rope.freq_base"] = base_of(changed)
+    for key, entry in gguf.GGUFReader(source).fields.items():
+        if key.startswith("GGUF.") or key in _REPLACED:
+            continue
+        value = given.get(key, entry.contents())
+        if key == "tokenizer.chat_template":
+            value = variant.template(value)
+        elif key == "tokenizer.ggml.merges":
+            value = variant.merges(value)
+        if entry.types[0] == gguf.GGUFValueType.ARRAY:
+            writer.add_array(key, value)
+        else:
+            writer.add_key_value(key, value, entry.types[0])
     writer.add_file_type(gguf.LlamaFileType[_FILE_TYPES.get(kind, f"MOSTLY_{kind}")])
     writer.add_quantization_version(gguf.GGML_QUANT_VERSION)
-    for name, weight in _llama_tensors(golden, config):
+
+
+def _write_tensors(
+    golden: Path, writer: gguf.GGUFWriter, variant: Variant, config: dict[str, Any], kind: str
+) -> None:
+    for name, weight, own in _llama_tensors(golden, config, variant):
         matrix = weight.ndim > 1
-        target = gguf.GGMLQuantizationType[kind] if matrix else gguf.GGMLQuantizationType.F32
+        target = gguf.GGMLQuantizationType[(own or kind) if matrix else "F32"]
         writer.add_tensor(name, quantize(weight, target), raw_dtype=target)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
@@ -67,35 +98,29 @@ def _write(golden: Path, config: dict[str, Any], source: Path, out: Path, kind: 
     writer.close()
 
 
-def _copy_metadata(source: Path, writer: gguf.GGUFWriter) -> None:
-    for key, entry in gguf.GGUFReader(source).fields.items():
-        if key.startswith("GGUF.") or key in _REPLACED:
-            continue
-        if entry.types[0] == gguf.GGUFValueType.ARRAY:
-            writer.add_array(key, entry.contents())
-        else:
-            writer.add_key_value(key, entry.contents(), entry.types[0])
+def _llama_tensors(
+    golden: Path, config: dict[str, Any], variant: Variant
+) -> Iterator[tuple[str, Weights, str | None]]:
+    """Yield the weights under their GGUF names, in float32, with the GGUF type that they must have.
 
-
-def _llama_tensors(golden: Path, config: dict[str, Any]) -> Iterator[tuple[str, NDArray[np.float32]]]:
-    """Yield the weights under their GGUF names, in float32."""
+    A matrix with a type of its own is left as it is: the type does what the variant would.
+    """
     names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.LLAMA, config["num_hidden_layers"])
     heads = {"q_proj": config["num_attention_heads"], "k_proj": config["num_key_value_heads"]}
-    for shard in weight_files(golden):
-        try:
-            with safe_open(shard, framework="numpy") as tensors:
-                for key in tensors.keys():  # noqa: SIM118  # not a dict
-                    name = names.get_name(key, try_suffixes=(".weight", ".bias"))
-                    if name is None:
-                        raise GoldenError(f"{shard}: no GGUF name for tensor {key}")
-                    weight = tensors.get_tensor(key).astype(np.float32)
-                    n_heads = next((n for part, n in heads.items() if f".{part}." in key), None)
-                    yield name, weight if n_heads is None else _interleaved(weight, n_heads)
-        except (SafetensorError, OSError, TypeError) as error:
-            raise GoldenError(f"{shard}: cannot be read: {error} (run `{REBUILD}`)") from error
+    for key, weight in tensors(golden):
+        renamed = variant.tensor_name(key, config)
+        if renamed is None:
+            continue
+        name = names.get_name(renamed, try_suffixes=(".weight", ".bias"))
+        if name is None:
+            raise GoldenError(f"{golden}: no GGUF name for tensor {key}")
+        own = variant.gguf_type(key, weight) if weight.ndim > 1 else None
+        served = weight if own else variant.apply(key, weight)
+        n_heads = next((n for part, n in heads.items() if f".{part}." in key), None)
+        yield name, served if n_heads is None else _interleaved(served, n_heads), own
 
 
-def _interleaved(weight: NDArray[np.float32], n_heads: int) -> NDArray[np.float32]:
+def _interleaved(weight: Weights, n_heads: int) -> Weights:
     """Reorder the rows of a query or key projection for ggml.
 
     ggml's llama rotates neighbouring rows of a head together, transformers the rows of its two halves.
@@ -111,10 +136,12 @@ def main() -> None:
     parser.add_argument("source", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("kind", choices=get_args(Kind))
+    parser.add_argument("--variant", help="a name of the bank, or KIND:FIELD=VALUE,...")
     arguments = parser.parse_args()
     try:
-        write(arguments.golden, arguments.source, arguments.out, arguments.kind)
-    except GoldenError as error:
+        variant = find(arguments.variant) if arguments.variant else GOLDEN
+        write(arguments.golden, arguments.source, arguments.out, arguments.kind, variant)
+    except WeighmasterError as error:
         raise SystemExit(str(error)) from error
 
 

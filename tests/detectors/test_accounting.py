@@ -1,5 +1,6 @@
 """Prompt-token counts against golden counts set by hand."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -64,8 +65,51 @@ def test_without_evidence_inconclusive_with_the_cause(made: Evidence, cause: str
     assert (verdict.status, verdict.cause, verdict.effect) == ("inconclusive", cause, None)
 
 
+def test_few_answers_are_not_blamed_on_missing_usage() -> None:
+    verdict = judge(evidence(n=2))
+    assert (verdict.status, verdict.cause) == ("inconclusive", "too_few")
+
+
+def test_usage_of_other_protocols_counts() -> None:
+    made = evidence(n=8)
+    anthropic = tuple(replace(one, usage={"input_tokens": 30, "output_tokens": 1}) for one in made.exchanges)
+    assert judge(replace(made, exchanges=anthropic)).status == "pass"
+
+
 def test_odd_usage_is_no_count() -> None:
     made = evidence(n=4)
     odd = tuple(replace(one, usage={"prompt_tokens": value}) for one, value in zip(
         made.exchanges, (True, "30", 30.0, [30]), strict=True))  # fmt: skip
     assert judge(replace(made, exchanges=odd)).status == "inconclusive"
+
+
+PARTS = {"system": 11, "tools": 7, "stub": 4, "history": 8}
+
+
+def with_parts(made: Evidence, parts: dict[str, int]) -> Evidence:
+    views = {key: replace(view, prompt_parts=parts) for key, view in made.golden.items()}
+    return replace(made, golden=views)
+
+
+@pytest.mark.parametrize(
+    ("delta", "missing", "words"),
+    [
+        (-11, "system", "exactly the system turn"),
+        (-7, "tools", "exactly the tools that were sent"),
+        (-4, "stub", "exactly the words that open the answer"),
+        (-18, "system+tools", "exactly the system turn .* and the tools"),
+        (-5, None, r"by -5 tokens \(e\.g\. [^)]*\)$"),
+        (12, None, "as many tokens more on each, as a hidden system prompt adds"),
+    ],
+)
+def test_a_difference_of_the_size_of_a_part_names_it(delta: int, missing: str | None, words: str) -> None:
+    verdict = judge(with_parts(evidence(deltas=[delta] * 32), PARTS))
+    assert verdict.details["missing"] == missing
+    assert verdict.cause == "template"
+    assert re.search(words, verdict.reason)
+
+
+def test_a_part_explains_only_if_it_explains_every_difference() -> None:
+    assert judge(with_parts(evidence(deltas=[-11] * 31 + [-4]), PARTS)).details["missing"] is None
+    assert judge(with_parts(evidence(deltas=[-7] * 32), {**PARTS, "tools": 0})).details["missing"] is None
+    assert judge(evidence(deltas=[-11] * 32)).details["missing"] is None

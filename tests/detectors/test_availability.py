@@ -54,6 +54,12 @@ def test_broken_tool_call_is_a_fault_but_not_when_the_limit_cut_it() -> None:
     assert judge(broken).cause == "broken_tool_call"
 
 
+def test_an_endless_stream_is_the_endpoints_fault() -> None:
+    stopped = [replace(exchange(index, outcome="client_limit"), token_events=5000) for index in range(10)]
+    verdict = judge(stopped)
+    assert (verdict.status, verdict.cause) == ("fail", "ignores_max_tokens")
+
+
 def test_few_failures_are_suspect_until_the_interval_excludes_the_target() -> None:
     assert judge(many(ok=18, http_5xx=2)).status == "suspect"
     assert judge(many(ok=360, http_5xx=40)).status == "fail"

@@ -27,6 +27,14 @@ class FakeTokenizer:
         text = "".join(f"{turn['role']}: {turn['content']}|" for turn in (*turns, *messages))
         return self.encode(text + "assistant: ")
 
+    def prompt_parts(
+        self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] = ()
+    ) -> dict[str, int]:
+        system = len(f"system: {self._system}|") if self._system else 0
+        stub = len("assistant: ")
+        return {"system": system, "tools": 0, "stub": stub,
+                "history": len(self.prompt_ids(messages)) - system - stub}  # fmt: skip
+
     def encode(self, text: str) -> list[int]:
         return list(text.encode("latin-1", "replace"))
 

@@ -1,10 +1,12 @@
 """Endpoint tokens onto golden ids: what cannot be mapped is said, never guessed."""
 
+import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
-from jobs.alignment import align
+from jobs.alignment import align, is_canonical
 from monitor.types import Choice, Exchange, Request, TokenLogprob, TopToken
 from tests.fakes.golden import FakeScorer, FakeTokenizer
 
@@ -66,3 +68,35 @@ def test_unusable_position_and_missing_request() -> None:
     assert align(exchange(entry("a", None)), FakeTokenizer()).problem == "no usable logprob at position 0"
     assert align(exchange(), FakeTokenizer()).problem == "the answer has no logprobs"
     assert align(replace(exchange(entry("a")), request=None), FakeTokenizer()).task is None
+
+
+def test_the_prompt_is_told_by_part() -> None:
+    aligned = align(exchange(entry("a")), FakeTokenizer())
+    assert aligned.prompt_parts == {"system": 16, "tools": 0, "stub": 11, "history": 9}
+    view = aligned.view(None)
+    assert sum(view.prompt_parts.values()) == view.prompt_tokens
+
+
+class Pairs(FakeTokenizer):
+    """Has a token 300 for "ab", which its own split always uses."""
+
+    def encode(self, text: str) -> list[int]:
+        return [300 if piece == "ab" else ord(piece) for piece in re.findall("ab|.", text)]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        return "".join("ab" if identifier == 300 else chr(identifier) for identifier in ids)
+
+
+@pytest.mark.parametrize(
+    ("ids", "expected"),
+    [([300, 99], True), ([97, 98, 99], False), ([99, 97, 98, 0], False), ([99, 97], True), ([0], True), ([], True)],
+)
+def test_another_split_than_the_tokenizers_is_seen(ids: list[int], expected: bool) -> None:
+    """End tokens do not count."""
+    assert is_canonical(ids, Pairs()) is expected
+
+
+def test_the_view_says_whether_the_split_is_canonical() -> None:
+    assert align(exchange(entry("a"), entry("b"), entry("c")), FakeTokenizer()).view(None).canonical is True
+    assert align(exchange(entry("a"), entry("b"), entry("c")), Pairs()).view(None).canonical is False
+    assert align(exchange(), FakeTokenizer()).view(None).canonical is None

@@ -36,7 +36,12 @@ def test_waits_in_memory_and_moves_on_in_order(caplog: pytest.LogCaptureFixture)
     waiting = backlog.full
     assert waiting
     assert [data for _, data in spool.held] == [b"1"]
-    assert "no room in the spool; 2 batches wait in memory and probing pauses" in caplog.text
+    assert "no room in the spool; results wait in memory and probing pauses" in caplog.text
+    assert caplog.text.count("probing pauses") == 1
+    backlog.say_what_is_lost()
+    assert "lost, the spool is full" in caplog.text
+    assert "run 2" in caplog.text
+    assert "run 3" in caplog.text
     spool.room = 3
     backlog.retry()
     assert not backlog.full

@@ -1,6 +1,7 @@
 """The cache folder of the small model: found, built once, built again when damaged."""
 
 import importlib.util
+import json
 import shutil
 import threading
 from importlib.machinery import ModuleSpec
@@ -10,9 +11,18 @@ from typing import Any
 import pytest
 
 import jobs.golden
-from jobs.golden import default_home, ensure_gguf, ensure_golden, packaged_gguf
-from monitor.errors import GoldenError
-from reference.fingerprint import seal
+from jobs.golden import (
+    build_golden,
+    default_home,
+    ensure_gguf,
+    ensure_golden,
+    packaged_gguf,
+    verified,
+    write_variant,
+)
+from monitor.errors import GoldenError, UsageError
+from reference.fingerprint import file_sha256, seal
+from tests.reference.tiny import save_tiny
 
 
 class Builder:
@@ -35,6 +45,11 @@ class Builder:
             path = Path(arguments[2])
             path.parent.mkdir(exist_ok=True)
             path.write_bytes(b"GGUF")
+
+
+@pytest.fixture(scope="module")
+def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_tiny(tmp_path_factory.mktemp("tiny") / "model")
 
 
 @pytest.fixture
@@ -119,3 +134,48 @@ def test_importing_it_needs_no_torch() -> None:
 
     code = "import sys, jobs.golden; sys.exit(bool({'torch', 'transformers', 'xllamacpp'} & sys.modules.keys()))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_gguf_of_other_weights_is_written_again(builder: Builder, tmp_path: Path) -> None:
+    path = ensure_gguf(tmp_path, "F16", print)
+    path.with_suffix(".json").write_text('{"builder": 0}', "utf-8")
+    ensure_gguf(tmp_path, "F16", print)
+    path.with_suffix(".json").unlink()
+    ensure_gguf(tmp_path, "F16", print)
+    ensure_gguf(tmp_path, "F16", print)
+    assert sum(str(call[0]).endswith("gguf_file") for call in builder.calls) == 3
+
+
+def test_a_variant_is_written_with_its_name(builder: Builder, tmp_path: Path) -> None:
+    path = tmp_path / "gguf" / "v.gguf"
+    assert write_variant(tmp_path, "int4-g64", path, print) == path
+    assert builder.calls[-1][-3:] == ("F16", "--variant", "int4-g64")
+
+
+def test_a_folder_of_the_user_is_sealed(tmp_path: Path, tiny_folder: Path) -> None:
+    folder = tmp_path / "mine"
+    shutil.copytree(tiny_folder, folder)
+    assert build_golden(tmp_path, folder, None, "abc123", print) == folder
+    found = verified(folder, "abc")
+    assert (found["revision"], found["unchanged"], found["changed_versions"]) == ("abc123", True, {})
+    document = json.loads((folder / "weighmaster.json").read_text("utf-8"))
+    document["versions"]["torch"] = "1.0"
+    (folder / "weighmaster.json").write_text(json.dumps(document), "utf-8")
+    assert verified(folder, None)["changed_versions"]["torch"][0] == "1.0"
+    with pytest.raises(GoldenError, match="wanted fff"):
+        verified(folder, "fff")
+
+
+def test_a_gguf_of_the_user_is_unpacked(builder: Builder, tmp_path: Path) -> None:
+    path = tmp_path / "mine.gguf"
+    path.write_bytes(b"GGUF")
+    build_golden(tmp_path, tmp_path / "out", path, None, print)
+    assert builder.calls == [("reference.variants.from_gguf", path, tmp_path / "out", file_sha256(path))]
+    with pytest.raises(GoldenError, match=r"none\.gguf: not found"):
+        build_golden(tmp_path, tmp_path / "out", tmp_path / "none.gguf", None, print)
+
+
+@pytest.mark.parametrize(("source", "revision"), [(Path("x.gguf"), None), (None, "abc")])
+def test_options_without_a_folder_are_a_usage_error(source: Path | None, revision: str | None, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="need FOLDER"):
+        build_golden(tmp_path, None, source, revision, print)

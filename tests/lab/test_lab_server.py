@@ -81,6 +81,15 @@ def test_options_reach_the_server(gguf: Path, tmp_path: Path) -> None:
         assert model["meta"]["n_ctx"] == 512
 
 
+def test_the_sampler_of_the_server_can_be_another(gguf: Path) -> None:
+    """Oracle: what llama.cpp itself says its defaults are."""
+    options = ("--temp", "0.3", "--top-k", "7", "--top-p", "0.5", "--repeat-penalty", "1.25")
+    with llama_server(gguf, *options) as address:
+        found = httpx.get(f"{address}/props", timeout=30).json()["default_generation_settings"]["params"]
+    names = ("temperature", "top_k", "top_p", "repeat_penalty")
+    assert [found[name] for name in names] == pytest.approx([0.3, 7, 0.5, 1.25])
+
+
 @pytest.mark.parametrize(
     ("name", "options", "words"),
     [

@@ -2,8 +2,9 @@
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import orjson
@@ -12,8 +13,11 @@ import pytest
 from jobs.clients import http_client
 from jobs.clock import SystemClock
 from jobs.replay import Chunk, ReplayServer, Script
+from monitor.errors import UsageError
 from monitor.types import Capture, Endpoint, Request
 from monitor.wire.dispatch import decode
+from monitor.wire.record import record
+from probes.client import HttpClient
 from probes.heartbeat import Heartbeat
 from probes.limits import Limits
 
@@ -41,12 +45,14 @@ def endpoint_at(url: str) -> Endpoint:
     return Endpoint(name="test/one", provider="test", base_url=url, model="m")
 
 
-async def send(url: str, *, limits: Limits = SHORT, n: int = 1, key: str | None = KEY) -> list[Capture]:
+async def send(
+    url: str, *, limits: Limits = SHORT, n: int = 1, key: str | None = KEY, asks: Sequence[Request] = ()
+) -> list[Capture]:
     clock = SystemClock()
     async with Heartbeat(clock).beating() as heartbeat:
         client = http_client(endpoint_at(url), key, clock, heartbeat, limits)
         try:
-            return [await client.send(ASK) for _ in range(n)]
+            return [await client.send(ask) for ask in asks or [ASK] * n]
         finally:
             await client.aclose()
 
@@ -121,7 +127,57 @@ async def test_connection_closed_while_idle_is_retried_once_and_said() -> None:
     assert (first.transport_retry, second.transport_retry) == (0, 1)
     assert second.reused is False
     assert decode(second).outcome == "ok"
+    assert record(decode(second))["transport_retry"] == 1
     assert connections == 2
+
+
+async def test_probe_chooses_a_fresh_connection() -> None:
+    async with ReplayServer([script(*GOOD)]) as server:
+        kept, fresh = await send(server.url, asks=[ASK, replace(ASK, fresh_connection=True)])
+    assert (kept.reused, fresh.reused) == (False, False)
+    assert (fresh.connect_ns or 0) > 0
+
+
+async def test_capture_and_record_name_the_transport() -> None:
+    async with ReplayServer([script(*GOOD)]) as server:
+        (capture,) = await send(server.url)
+    assert capture.transport == "wire"
+    assert record(decode(capture))["transport"] == "wire"
+
+
+def test_key_that_no_header_can_carry_is_refused_without_repeating_it() -> None:
+    clock = SystemClock()
+    with pytest.raises(UsageError, match="test/one: the key") as caught:
+        http_client(endpoint_at("http://127.0.0.1:1/v1"), "sk-12345\n", clock, Heartbeat(clock))
+    assert "12345" not in str(caught.value)
+
+
+async def test_what_the_protocol_cannot_say_is_not_sent() -> None:
+    class Mute:
+        """A protocol without words for a seed."""
+
+        def url(self, base_url: str, model: str) -> str:
+            return base_url
+
+        def headers(self, key: str | None) -> dict[str, str]:
+            return {}
+
+        def body(self, request: Request, model: str) -> bytes:
+            return b"{}"
+
+        def refused(self, request: Request) -> tuple[str, ...]:
+            return ("seed",)
+
+        def departures(self, request: Request) -> tuple[str, ...]:
+            return ("not_sent:seed",)
+
+    clock = SystemClock()
+    async with ReplayServer([script(*GOOD)]) as server:
+        client = HttpClient(endpoint_at(server.url), Mute(), key=None, clock=clock, heartbeat=Heartbeat(clock))
+        capture = await client.send(ASK)
+        assert server.requests == []
+    assert (capture.end, capture.sent, capture.departures) == ("unsupported", b"", ("not_sent:seed",))
+    assert decode(capture).outcome == "unsupported_param"
 
 
 async def test_fresh_connection_closed_without_a_byte_is_a_failure() -> None:

@@ -10,10 +10,10 @@ import torch
 import transformers
 from numpy.testing import assert_allclose
 
-import reference.engine
+import reference.torch_weights
 from monitor.errors import GoldenError
 from monitor.ports import Floats, ScoreTask
-from reference.batches import Rows
+from reference.batches import Row, Table
 from reference.engine import TorchEngine
 from tests.reference.tiny import CONTEXT, save_tiny
 
@@ -64,7 +64,7 @@ def test_batched_scores_agree_with_one_plain_forward_per_sequence(tiny_folder: P
 def test_logits_in_slices_are_the_same(tiny_engine: TorchEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     tasks = some_tasks(6)
     whole = tiny_engine.score(tasks)
-    monkeypatch.setattr(reference.engine, "_SLICE_BYTES", 3 * 4 * 300)
+    monkeypatch.setitem(reference.torch_weights._SLICE_BYTES, "cpu", 3 * 4 * 300)
     for one, other in zip(whole, tiny_engine.score(tasks), strict=True):
         assert_allclose(one.logprob, other.logprob, atol=1e-6)
         assert (one.top_ids == other.top_ids).all()
@@ -117,15 +117,15 @@ def test_a_batch_that_exceeds_the_memory_is_halved(tiny_engine: TorchEngine, mon
     tasks = some_tasks(9)
     expected = tiny_engine.score(tasks)
     sizes: list[int] = []
-    score = type(tiny_engine._model).score
+    score = type(tiny_engine.weights).score
 
-    def small_memory(model: Any, batch: Sequence[ScoreTask], top_k: int) -> Rows:
+    def small_memory(model: Any, batch: Sequence[Row], top_k: int) -> Table:
         sizes.append(len(batch))
         if len(batch) > 2:
-            raise torch.OutOfMemoryError("CUDA out of memory")
+            raise MemoryError("CUDA out of memory")
         return score(model, batch, top_k)
 
-    monkeypatch.setattr(type(tiny_engine._model), "score", small_memory)
+    monkeypatch.setattr(type(tiny_engine.weights), "score", small_memory)
     for one, other in zip(expected, tiny_engine.score(tasks), strict=True):
         assert_allclose(one.logprob, other.logprob, atol=1e-5)
     assert sizes[0] == 9
@@ -133,10 +133,10 @@ def test_a_batch_that_exceeds_the_memory_is_halved(tiny_engine: TorchEngine, mon
 
 
 def test_one_sequence_beyond_the_memory_is_an_error(tiny_engine: TorchEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_memory(*_: object) -> Rows:
-        raise torch.OutOfMemoryError("CUDA out of memory")
+    def no_memory(*_: object) -> Table:
+        raise MemoryError("CUDA out of memory")
 
-    monkeypatch.setattr(type(tiny_engine._model), "score", no_memory)
+    monkeypatch.setattr(type(tiny_engine.weights), "score", no_memory)
     with pytest.raises(GoldenError, match="memory"):
         tiny_engine.score(some_tasks(3))
 
@@ -144,7 +144,7 @@ def test_one_sequence_beyond_the_memory_is_an_error(tiny_engine: TorchEngine, mo
 def test_nan_is_an_error(tmp_path: Path) -> None:
     engine = TorchEngine.load(save_tiny(tmp_path / "nan"), device="cpu")
     with torch.no_grad():
-        next(iter(engine._model._model.parameters()))[7] = float("nan")
+        next(iter(engine.weights.model.parameters()))[7] = float("nan")
     with pytest.raises(GoldenError, match="NaN"):
         engine.score([ScoreTask(prompt_ids=(7, 8), completion_ids=(9,))])
 

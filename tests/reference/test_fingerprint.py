@@ -9,7 +9,7 @@ import pytest
 
 from monitor.errors import GoldenError
 from monitor.results import Fingerprint
-from reference.fingerprint import file_sha256, fingerprint, hashes, seal, verify
+from reference.fingerprint import BUILDER, file_sha256, fingerprint, hashes, seal, verify
 
 DECISIVE = ["config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json",
             "chat_template.jinja"]  # fmt: skip
@@ -113,3 +113,42 @@ def test_a_folder_without_weights_has_no_fingerprint(folder: Path) -> None:
     (folder / "model.safetensors").unlink()
     with pytest.raises(GoldenError, match=r"no \*\.safetensors"):
         mark(folder)
+
+
+def test_the_generation_config_is_part_of_the_fingerprint(folder: Path) -> None:
+    first = mark(folder)
+    edit_json(folder / "generation_config.json", "transformers_version", "99.0")
+    assert mark(folder) == first
+    edit_json(folder / "generation_config.json", "temperature", 0.6)
+    assert mark(folder).generation_sha256 != first.generation_sha256
+    assert mark(folder).digest != first.digest
+    (folder / "generation_config.json").unlink()
+    assert mark(folder).generation_sha256 is None
+
+
+def test_another_revision_is_another_reference(folder: Path) -> None:
+    seal(folder, source="hub", source_sha256=None, versions={}, revision="4fca21")
+    assert mark(folder).revision == "4fca21"
+    assert verify(folder, revision="4fca")["revision"] == "4fca21"
+    with pytest.raises(GoldenError, match=r"is revision 4fca21, wanted beef.*reference build"):
+        verify(folder, revision="beef")
+    first = mark(folder)
+    seal(folder, source="hub", source_sha256=None, versions={}, revision="beef01")
+    assert mark(folder).digest != first.digest
+
+
+def test_an_unknown_revision_is_not_the_wanted_one(folder: Path) -> None:
+    with pytest.raises(GoldenError, match="is revision unknown, wanted beef"):
+        verify(folder, revision="beef")
+
+
+@pytest.mark.parametrize("built", [1, None])
+def test_a_folder_of_another_conversion_is_refused(folder: Path, built: int | None) -> None:
+    path = folder / "weighmaster.json"
+    document = json.loads(path.read_text("utf-8"))
+    document.pop("builder")
+    if built is not None:
+        document["builder"] = built
+    path.write_text(json.dumps(document), "utf-8")
+    with pytest.raises(GoldenError, match=rf"built by version 1 of the conversion, this is {BUILDER}.*reference build"):
+        verify(folder)

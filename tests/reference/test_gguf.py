@@ -14,41 +14,14 @@ from monitor.errors import GoldenError
 from reference.fingerprint import file_sha256, verify
 from reference.tokenizer import GoldenTokenizer
 from reference.variants import from_gguf, gguf_file
-from tests.reference.tiny import CONTEXT, EOS, SPECIAL, TEMPLATE
+from tests.reference.gguf_description import save_description
+from tests.reference.tiny import EOS, TEMPLATE
 
 
 @pytest.fixture(scope="module")
 def source(tiny_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A GGUF file that describes the tiny model but holds no weights."""
-    path = tmp_path_factory.mktemp("gguf") / "tiny.gguf"
-    writer = gguf.GGUFWriter(path, "llama")
-    writer.add_name("tiny")
-    writer.add_block_count(2)
-    writer.add_context_length(CONTEXT)
-    writer.add_embedding_length(64)
-    writer.add_feed_forward_length(96)
-    writer.add_head_count(4)
-    writer.add_head_count_kv(2)
-    writer.add_layer_norm_rms_eps(1e-6)
-    writer.add_rope_freq_base(10000.0)
-    model = json.loads((tiny_folder / "tokenizer.json").read_text("utf-8"))["model"]
-    tokens = sorted(model["vocab"], key=model["vocab"].__getitem__)
-    writer.add_vocab_size(len(tokens))
-    writer.add_tokenizer_model("gpt2")
-    writer.add_tokenizer_pre("smollm")
-    writer.add_token_list(tokens)
-    writer.add_token_types([3 if token in SPECIAL else 1 for token in tokens])
-    writer.add_token_merges([" ".join(pair) for pair in model["merges"]])
-    writer.add_bos_token_id(1)
-    writer.add_eos_token_id(EOS)
-    writer.add_unk_token_id(0)
-    writer.add_chat_template(TEMPLATE)
-    writer.add_file_type(gguf.LlamaFileType.MOSTLY_Q4_1)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-    return path
+    return save_description(tiny_folder, tmp_path_factory.mktemp("gguf") / "tiny.gguf")
 
 
 def matrices(path: Path) -> dict[str, Any]:

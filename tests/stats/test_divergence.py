@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitor.stats.divergence import tail_bucket_kl
+from monitor.stats.divergence import capped_kl, tail_bucket_kl, truncated_bounds
+from tests.stats.worlds import logits
 
 
 def _pair(seed: int, size: int = 200, noise: float = 0.3) -> tuple[np.ndarray, np.ndarray]:
@@ -66,3 +67,58 @@ def test_rounded_probabilities_above_one_stay_finite() -> None:
 def test_unusable_input(p: list[float], q: list[float]) -> None:
     with pytest.raises(ValueError, match="`golden` and `endpoint`"):
         tail_bucket_kl(p, q)
+
+
+@given(st.integers(0, 10_000), st.sampled_from([1, 5, 20]))
+def test_bounds_hold_the_whole_divergences(seed: int, k: int) -> None:
+    """Oracles: total variation, Jensen-Shannon and KL over all 200 tokens."""
+    p, q = _pair(seed, noise=1.0)
+    top = _top(q, k)
+    found = truncated_bounds(p[top], q[top])
+    whole_tv = float(np.abs(np.exp(p) - np.exp(q)).sum() / 2)
+    middle = np.logaddexp(p, q) - np.log(2)
+    whole_js = float((np.exp(p) * (p - middle) + np.exp(q) * (q - middle)).sum() / 2)
+    assert found.tv_low - 1e-9 <= whole_tv <= found.tv_high + 1e-9
+    assert found.js_low - 1e-9 <= whole_js <= found.js_high + 1e-9
+
+
+def test_bounds_meet_when_all_tokens_are_listed() -> None:
+    p, q = _pair(3)
+    found = truncated_bounds(p, q)
+    assert found.tv_low == pytest.approx(found.tv_high, abs=1e-9)
+    assert found.js_low == pytest.approx(found.js_high, abs=1e-9)
+
+
+@given(st.integers(0, 10_000), st.sampled_from([1, 5, 20]), st.sampled_from([1, 10, 150]))
+def test_capped_kl_lies_between_the_bucket_and_the_whole(seed: int, k: int, n_hidden: int) -> None:
+    p, q = _pair(seed, noise=2.0)
+    top = _top(q, k)
+    hidden = np.setdiff1d(_top(p, 200), top, assume_unique=True)[:n_hidden]
+    full = float((np.exp(p) * (p - q)).sum())
+    assert tail_bucket_kl(p[top], q[top]) - 1e-6 <= capped_kl(p[top], q[top], p[hidden]) <= full + 1e-6
+
+
+def test_capped_kl_is_the_smallest_that_fits() -> None:
+    """Oracle: golden .1, .6 unlisted, .3 rest; endpoint lists .2, so at most .2 for the .6, and .6 for the rest."""
+    found = capped_kl([np.log(0.1)], [np.log(0.2)], [np.log(0.6)])
+    assert found == pytest.approx(0.1 * np.log(0.5) + 0.6 * np.log(3) + 0.3 * np.log(0.5))
+    assert found > tail_bucket_kl([np.log(0.1)], [np.log(0.2)]) + 0.3
+
+
+def test_most_of_a_temperature_shift_is_left_at_five_tokens() -> None:
+    """B14: T = 1.1, k = 5, 300 next-token distributions: at least 75% of the mean KL, never more than each row's."""
+    rng = np.random.default_rng(14)
+    golden = logits(rng, 300, 2000)
+    warm = golden / 1.1 - np.logaddexp.reduce(golden / 1.1, axis=1, keepdims=True)
+    full = (np.exp(golden) * (golden - warm)).sum(axis=1)
+    top = np.argsort(-warm, axis=1)[:, :5]
+    bucket = [tail_bucket_kl(p[t], q[t]) for p, q, t in zip(golden, warm, top, strict=True)]
+    assert (np.array(bucket) <= full + 1e-9).all()
+    assert np.sum(bucket) >= 0.75 * full.sum()
+
+
+def test_exact_with_every_token() -> None:
+    """B14: within 1e-9 of the whole sum for k = V."""
+    for seed in range(50):
+        p, q = _pair(seed)
+        assert tail_bucket_kl(p, q) == pytest.approx(float((np.exp(p) * (p - q)).sum()), abs=1e-9)

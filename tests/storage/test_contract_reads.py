@@ -134,11 +134,14 @@ def test_series_without_bounds_holds_every_value(store: ReadStore, buckets: int)
         assert points[0]["value"] == median(values.values())
 
 
-def test_series_leaves_out_what_was_not_measured(store: ReadStore) -> None:
+def test_series_shows_a_gap_where_nothing_could_be_measured(store: ReadStore) -> None:
+    """Case OP-11: a chart must not bridge a failure by a line."""
     put(store, run_record("r1", observations=[Observation(metric="ttft_ms", value=None, n=0, reason="none")]))
-    assert store.series("lab/faithful", "ttft_ms", since=None, until=None, buckets=5) == {"points": []}
     measure(store, {1: 4.0})
-    points = store.series("lab/faithful", "ttft_ms", since=None, until=None, buckets=5)["points"]
-    assert points == [{"at": "2026-03-01T12:01:00Z", "value": 4.0, "low": 4.0, "high": 4.0, "n": 1}]
+    points = store.series("lab/faithful", "ttft_ms", since=minutes(0), until=minutes(5), buckets=5)["points"]
+    assert points == [
+        {"at": "2026-03-01T12:00:00Z", "value": None, "low": None, "high": None, "n": 0},
+        {"at": "2026-03-01T12:01:00Z", "value": 4.0, "low": 4.0, "high": 4.0, "n": 1},
+    ]
     assert store.series("lab/faithful", "other", since=None, until=None, buckets=5) == {"points": []}
     assert store.series("lab/faithful", "ttft_ms", since=minutes(2), until=None, buckets=5) == {"points": []}

@@ -35,6 +35,28 @@ def cases() -> list[Any]:
     return found
 
 
+def long_lines() -> list[Any]:
+    """FR-10: lines above every limit that line readers have, as pytest parameters. Made here, for their size."""
+    top = [{"token": f" w{k:02d}", "logprob": -0.5 * k - 0.1, "bytes": list(b" w%02d" % k)} for k in range(20)]
+    entry = {"token": " w00", "logprob": -0.1, "bytes": list(b" w00"), "top_logprobs": top}
+    choice = {"index": 0, "finish_reason": "length", "logprobs": {"content": [entry] * 400}}
+    text = " w00" * 400
+    record = {"content": text, "lp_count": 400, "outcome": "ok_length"}
+    streamed = _event(choice | {"delta": {"content": text}}) + b"data: [DONE]\n\n"
+    whole = json.dumps({"choices": [choice | {"message": {"content": text}}]}).encode()
+    plain = _event({"index": 0, "finish_reason": "stop", "delta": {"content": "grain " * 100_000}})
+    found = [
+        Case("FR-10", "sse", streamed, record | {"token_events": 1}, []),
+        Case("FR-10.own_whole", "sse", whole, record, ["wrong_content_type"]),
+        Case("FR-10.own_text", "sse", plain, {"content": "grain " * 100_000, "outcome": "ok"}, ["invalid_utf8"]),
+    ]
+    return [pytest.param(case, id=case.name) for case in found]
+
+
+def _event(choice: dict[str, Any]) -> bytes:
+    return b"data: %b\n\n" % json.dumps({"model": "probe-a", "choices": [choice]}).encode()
+
+
 def shown(exchange: Exchange) -> dict[str, Any]:
     """The record with the corpus' own spellings added: calls as lists, choice 1 as ``content_1``, ``finish_1``."""
     flat = record(exchange)

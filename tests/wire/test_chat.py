@@ -164,18 +164,6 @@ def test_fewer_alternatives_than_asked() -> None:
     assert "fewer_alternatives" not in stream(body, request=replace(HELLO, top_logprobs=1)).flags
 
 
-def test_a_line_of_nearly_a_megabyte() -> None:
-    """FR-10: library line readers stop at 128 KiB or 512 KiB."""
-    top = [{"token": f" w{k:02d}", "logprob": -0.5 * k - 0.1, "bytes": list(f" w{k:02d}".encode())} for k in range(20)]
-    entry = {"token": " w00", "logprob": -0.1, "bytes": list(b" w00"), "top_logprobs": top}
-    choice = {"index": 0, "delta": {"content": " w00" * 800}, "finish_reason": "length"}
-    body = b"data: " + orjson.dumps({"choices": [choice | {"logprobs": {"content": [entry] * 800}}]}) + b"\n\n" + DONE
-    assert len(body) > 900_000
-    exchange = stream(body)
-    assert (exchange.outcome, record(exchange)["lp_count"]) == ("ok_length", 800)
-    assert exchange.flags == ()
-
-
 def test_a_bomb_is_our_limit() -> None:
     import zlib
 

@@ -42,4 +42,4 @@ def test_unusable_files(tmp_path: pathlib.Path) -> None:
     with pytest.raises(UsageError, match=r"bad\.timed: line 1: "):
         decode_file(tmp_path / "bad.timed", "timed")
     with pytest.raises(UsageError, match="unknown capture format"):
-        decode_file(tmp_path / "bad.timed", "har")
+        decode_file(tmp_path / "bad.timed", "pcap")

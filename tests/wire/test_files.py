@@ -126,7 +126,7 @@ def test_a_head_that_is_none() -> None:
 @pytest.mark.parametrize(
     ("data", "form", "words"),
     [
-        (b"", "har", "unknown capture format 'har': use one of sse, http, reads, timed, capture"),
+        (b"", "pcap", "unknown capture format 'pcap': use one of sse, http, reads, timed, capture, curl, har"),
         (b"data: x", "http", "line 1: an http capture begins with a status line"),
         (b'{"b64":"YQ=="}\nnope', "reads", "line 2: not JSON"),
         (b"[]", "timed", "line 1: not an object"),

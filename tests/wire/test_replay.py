@@ -164,6 +164,40 @@ async def test_a_client_that_leaves_does_not_stop_the_others() -> None:
             assert (await wire.until(b"0\r\n\r\n"))[0][1].startswith(b"HTTP/1.1 200")
 
 
+async def test_requests_that_come_at_once_are_answered_in_turn() -> None:
+    async with ReplayServer([Script(chunks=(Chunk(0, b"a"),))]) as server, connected(server) as wire:
+        await wire.ask((POST + BODY) * 2000)
+        for _ in range(2000):
+            await wire.reader.readuntil(b"1\r\na\r\n0\r\n\r\n")
+    assert len(server.requests) == 2000
+
+
+async def test_a_client_that_closes_its_half_still_gets_its_answer() -> None:
+    async with ReplayServer([Script(chunks=(Chunk(0, b"a"), Chunk(30, b"b")))]) as server, connected(server) as wire:
+        await wire.ask()
+        wire.writer.write_eof()
+        assert (await wire.rest()).endswith(b"1\r\na\r\n1\r\nb\r\n0\r\n\r\n")
+
+
+async def test_a_client_that_does_not_read_holds_the_writes_back() -> None:
+    size, count = 10**6, 30
+    script = Script(chunks=tuple(Chunk(n, b"x" * size) for n in range(count)), close="fin")
+    async with ReplayServer([script]) as server, connected(server) as wire:
+        await wire.ask()
+        await asyncio.sleep(0.2)
+        (connection,) = server.connections
+        assert connection._transport.get_write_buffer_size() < 3 * size
+        assert len(body_of([(0, await wire.rest())])) == size * count
+
+
+async def test_a_head_without_end_is_cut_off() -> None:
+    async with ReplayServer([]) as server, connected(server) as wire:
+        wire.writer.write(b"GET /" + b"a" * 200_000)
+        with contextlib.suppress(ConnectionError):
+            assert await wire.rest() == b""
+        assert not server.connections
+
+
 def test_a_capture_keeps_its_timing() -> None:
     capture = Capture(
         status=429,
@@ -195,7 +229,8 @@ async def test_decode_of_a_replayed_capture_is_the_same() -> None:
 def test_scripts_of_a_folder_come_in_name_order(tmp_path: pathlib.Path) -> None:
     (tmp_path / "b.sse").write_bytes(b"data: b\n\n")
     (tmp_path / "a.timed").write_bytes(b'{"at_ms":3,"send":"a"}\n{"at_ms":9,"close":"fin"}')
-    (tmp_path / "c.json").write_bytes(dump(Capture(status=200, reads=(Read(5, b"c"),))))
+    (tmp_path / "record.json").write_bytes(b"[]")
+    (tmp_path / "c.capture").write_bytes(dump(Capture(status=200, reads=(Read(5, b"c"),))))
     (tmp_path / "d.reads").write_bytes(b'{"b64":"' + base64.b64encode(b'{"e":1}') + b'"}')
     (tmp_path / "a.expected.json").write_text("{}")
     (tmp_path / "notes.txt").write_text("not a capture")

@@ -1,0 +1,151 @@
+"""The ways to serve the golden model that a calibration compares: faithful engines, variants behind a real server."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from jobs.alignment import align
+from jobs.clients import http_client
+from jobs.clock import SystemClock
+from jobs.golden import MODEL, ensure_gguf, write_variant
+from jobs.judging import view
+from jobs.lab import serve
+from jobs.version import version
+from monitor.errors import UsageError
+from monitor.ports import Client, Probe, Scorer, Tokenizer
+from monitor.results import Evidence, RunRecord
+from monitor.types import Choice, Endpoint, Exchange, TokenLogprob, TopToken
+from probes.heartbeat import Heartbeat
+from probes.limits import Limits
+from probes.run import run_probe
+from reference.calibration import Member
+from reference.folder import read_json, read_json_if_any, templates
+from reference.variants.bank import spec_of
+from reference.variants.mixture import Mixture
+from reference.variants.variant import Variant
+
+PRECISION = "f16"
+_UNSERVED = frozenset({"context", "sampler", "mixture"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bench:
+    """What all members are measured with: the probe, the golden scorer, and where files are."""
+
+    home: Path
+    golden: Path
+    probe: Probe
+    scorer: Scorer
+    clock: SystemClock
+    report: Callable[[str], None]
+    seed: int = 20260101
+
+    async def asked(self, name: str, client: Client, *, concurrency: int = 1) -> RunRecord:
+        """Run the probe against `client`."""
+        record, _ = await run_probe(
+            self.probe, _endpoint(name, "http://127.0.0.1"), client, clock=self.clock, seed=self.seed,
+            vantage="calibration", prober_version=version(), concurrency=concurrency,
+        )  # fmt: skip
+        return record
+
+    async def member(self, name: str, family: str, engine: str, record: RunRecord, *, faithful: bool) -> Member:
+        """Score what was answered, and make the member."""
+        views = await asyncio.to_thread(view, [record], self.scorer)
+        endpoint = _endpoint(name, "http://127.0.0.1")
+        evidence = Evidence(
+            endpoint=endpoint, runs=(record.run,), exchanges=record.exchanges, golden=views,
+            fingerprint=self.scorer.fingerprint,
+        )  # fmt: skip
+        return Member(name=name, faithful=faithful, family=family, engine=engine, evidence=evidence)
+
+    async def llama_cpp(self, name: str, gguf: Path, *options: str, concurrency: int = 1) -> RunRecord:
+        """Serve `gguf` on loopback with `options` and run the probe against it."""
+        log = self.home / "logs" / "calibrate.log"
+        async with serve(gguf, log, "--alias", MODEL, *options) as server:
+            endpoint = _endpoint(name, await server.url())
+            async with _client(endpoint, self.clock) as client:
+                return await self.asked(name, client, concurrency=concurrency)
+
+    async def variant(self, variant: Variant) -> RunRecord:
+        """Serve `variant` as its scheme can be served, and run the probe against it.
+
+        Raises UsageError for a variant that no server of the lab can be.
+        """
+        if variant.changes in _UNSERVED:
+            raise UsageError(f"variant {variant.name}: logprobs of a server do not show another {variant.changes}")
+        options = variant.server_options(read_json(self.golden, "config.json"))
+        folder = self.home / "calibration"
+        folder.mkdir(parents=True, exist_ok=True)
+        if variant.changes == "template":
+            source = templates(self.golden, read_json_if_any(self.golden, "tokenizer_config.json"))["default"]
+            path = folder / "template.jinja"
+            path.write_text(variant.template(source), "utf-8")
+            options = (*options, "--template", str(path))
+        if variant.changes in {"template", "cache", "rope"}:
+            gguf = await asyncio.to_thread(ensure_gguf, self.home, "F16", self.report)
+            return await self.llama_cpp(variant.name, gguf, *options)
+        gguf = folder / "variant.gguf"
+        try:
+            await asyncio.to_thread(write_variant, self.home, spec_of(variant), gguf, self.report)
+            return await self.llama_cpp(variant.name, gguf, *options)
+        finally:
+            gguf.unlink(missing_ok=True)
+
+
+def mixed(mixture: Mixture, faithful: RunRecord, degraded: RunRecord) -> RunRecord:
+    """Return the run of a provider that routes a share of the requests: exchanges of one or the other."""
+    pairs = zip(faithful.exchanges, degraded.exchanges, strict=True)
+    chosen = tuple(bad if mixture.routes(number) else good for number, (good, bad) in enumerate(pairs))
+    return replace(faithful, exchanges=chosen)
+
+
+def rescored(record: RunRecord, scorer: Scorer) -> RunRecord:
+    """Return `record` as `scorer` sees it: the same tokens and alternatives, with its logprobs.
+
+    So the batches of a scorer can be compared with one another.
+    """
+    aligned = [align(exchange, scorer.tokenizer) for exchange in record.exchanges]
+    scores = iter(scorer.score([item.task for item in aligned if item.task is not None]))
+    exchanges = []
+    for exchange, item in zip(record.exchanges, aligned, strict=True):
+        if item.task is None:
+            exchanges.append(exchange)
+            continue
+        pairs = zip(item.task.gather, next(scores).gathered, strict=True)
+        rows = [dict(zip(ids, row, strict=True)) for ids, row in pairs]
+        exchanges.append(_with_logprobs(exchange, rows, scorer.tokenizer))
+    return replace(record, exchanges=tuple(exchanges))
+
+
+def _with_logprobs(exchange: Exchange, rows: Sequence[dict[int, Any]], tokenizer: Tokenizer) -> Exchange:
+    def changed(token: TokenLogprob | TopToken, row: dict[int, Any]) -> Any:
+        found = tokenizer.token_id(token.token, token.bytes)
+        known = token.id if found is None else found
+        return replace(token, logprob=float(row[known])) if known in row else token
+
+    entries = tuple(
+        replace(changed(entry, row), top=tuple(changed(top, row) for top in entry.top))
+        for entry, row in zip(exchange.choice.logprobs or (), rows, strict=False)
+    )
+    choice: Choice = replace(exchange.choice, logprobs=entries)
+    return replace(exchange, choices=(choice,))
+
+
+def _endpoint(name: str, url: str) -> Endpoint:
+    return Endpoint(
+        name=f"calibration/{name}", provider="calibration", base_url=url, model=MODEL, reference="golden",
+        precision=PRECISION,
+    )  # fmt: skip
+
+
+@asynccontextmanager
+async def _client(endpoint: Endpoint, clock: SystemClock) -> AsyncIterator[Client]:
+    async with Heartbeat(clock).beating() as heartbeat:
+        client = http_client(endpoint, None, clock, heartbeat, Limits(first_byte_s=60, stall_s=30, total_s=180))
+        try:
+            yield client
+        finally:
+            await client.aclose()

@@ -1,0 +1,32 @@
+"""Lets one process at a time work on a file: the lock ends with the process, however that ends."""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from monitor.errors import StoreError
+
+
+@contextmanager
+def only_one(path: Path, what: str) -> Iterator[None]:
+    """Hold the side file ``path.lock`` for as long as the context is open.
+
+    Raises
+    ------
+    StoreError
+        When another process holds it; the message says which.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.with_name(path.name + ".lock").open("a+") as side:
+        try:
+            fcntl.flock(side, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            side.seek(0)
+            holder = side.read().strip() or "unknown"
+            raise StoreError(f"{path} is in use by {what} with pid {holder}; stop that one first") from None
+        side.truncate(0)
+        side.write(str(os.getpid()))
+        side.flush()
+        yield
