@@ -4,6 +4,7 @@ import asyncio
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -22,7 +23,9 @@ from probes.client import HttpClient
 from probes.heartbeat import Heartbeat
 
 NAME = "wire-scenarios"
-ROUNDS = 2
+ROUNDS = 4
+MOST_BOUND_MS = 3.0
+"""Rounds in which the client's own error bound is above this say nothing about 1 ms: something else had the core."""
 TTFT_MS, GAP_MS, N_TOKENS = 200.0, 10.0, 100
 TTFT_TOLERANCE_MS, TPOT_TOLERANCE = 1.0, 0.01
 
@@ -155,6 +158,7 @@ class Judged:
     ttft_error_ms: float | None
     ttfo_error_ms: float | None
     tpot_error: float | None
+    bound_ms: float
     wrong: str
 
 
@@ -176,7 +180,8 @@ def judged(scenario: Scenario, exchange: Exchange, truth: dict[str, Any]) -> Jud
         "TPOT": _right(exchange.tpot_ms, tpot, TPOT_TOLERANCE * (tpot or 1.0)),
     }
     return Judged(
-        name=scenario.name, outcome=exchange.outcome, wrong=", ".join(name for name, ok in checks.items() if not ok),
+        name=scenario.name, outcome=exchange.outcome, bound_ms=exchange.error_bound_ms or 0.0,
+        wrong=", ".join(name for name, ok in checks.items() if not ok),
         ttft_error_ms=_apart(exchange.ttft_ms, first), ttfo_error_ms=_apart(exchange.ttfo_ms, at(scenario.visible)),
         tpot_error=exchange.tpot_ms / tpot - 1 if exchange.tpot_ms is not None and tpot is not None else None,
     )  # fmt: skip
@@ -209,22 +214,28 @@ def asked_all(port: int, n: int) -> list[Capture]:
     return asyncio.run(asked(port, n))
 
 
+def _port(log: Path) -> int:
+    """The server's port, once it has written it."""
+    while not (lines := log.read_bytes().splitlines()):
+        time.sleep(0.05)
+    return int(lines[0])
+
+
 def run(report: Report) -> None:
     """Play every scenario `ROUNDS` times and compare."""
     wanted = scenarios()
     scripts = [{"sends": scenario.sends, "close": scenario.close} for scenario in wanted]
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "scripts.json"
+        path, log = Path(folder) / "scripts.json", Path(folder) / "truth.jsonl"
         path.write_bytes(orjson.dumps(scripts))
         command = [sys.executable, "-m", "benchmarks.wire_script_server", str(path)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
-            if server.stdout is None:
-                raise RuntimeError("a pipe was asked for")
-            port = int(server.stdout.readline())
-            with ProcessPoolExecutor(1, get_context("spawn"), take_core, (cores()[1],)) as other_core:
-                captures = other_core.submit(asked_all, port, len(wanted) * ROUNDS).result()
-            truths = [orjson.loads(server.stdout.readline()) for _ in captures]
-            server.kill()
+        with log.open("wb") as out, subprocess.Popen(command, stdout=out) as server:
+            try:
+                with ProcessPoolExecutor(1, get_context("spawn"), take_core, (cores()[1],)) as other_core:
+                    captures = other_core.submit(asked_all, _port(log), len(wanted) * ROUNDS).result()
+            finally:
+                server.kill()
+        truths = [orjson.loads(line) for line in log.read_bytes().splitlines()[1:]]
     rows = [
         judged(wanted[index % len(wanted)], decode(capture), truth)
         for index, (capture, truth) in enumerate(zip(captures, truths, strict=True))
@@ -233,16 +244,21 @@ def run(report: Report) -> None:
 
 
 def _table(report: Report, rows: Sequence[Judged], n_scenarios: int) -> None:
-    n_wrong = len({row.name for row in rows if row.wrong})
+    quiet = [row for row in rows if row.bound_ms <= MOST_BOUND_MS]
+    worst = _worst(quiet)
+    n_right = sum(not row.wrong for row in worst)
+    n_unsaid = n_scenarios - len(worst)
     report.table(
-        f"Right in {n_scenarios - n_wrong} of {n_scenarios} scenarios, {ROUNDS} rounds (TTFT, TTFO and last token "
-        f"within 1 ms, TPOT within 1%, outcome as it must be; load {load()}). Worst of the rounds.",
+        f"Right in {n_right} of {n_scenarios} scenarios, {n_unsaid} invalid (TTFT, TTFO and last token within 1 ms, "
+        f"TPOT within 1%, outcome as it must be; load {load()}). Worst of {ROUNDS} rounds, "
+        f"{len(rows) - len(quiet)} of {len(rows)} left out because the client's own error bound was above "
+        f"{MOST_BOUND_MS:g} ms.",
         ("scenario", "outcome", "TTFT error ms", "TTFO error ms", "TPOT error %", "verdict"),
         [
             (row.name, row.outcome, row.ttft_error_ms, row.ttfo_error_ms,
              None if row.tpot_error is None else 100 * row.tpot_error,
              f"wrong: {row.wrong}" if row.wrong else "right")
-            for row in _worst(rows)
+            for row in worst
         ],
     )  # fmt: skip
 

@@ -1,6 +1,5 @@
 """``weighmaster probe``: one probe of some endpoints now, judged in this process, evidence in a folder."""
 
-import asyncio
 import secrets
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
@@ -11,6 +10,7 @@ from rich.console import Console
 from jobs import evidence_folder
 from jobs.clients import http_client
 from jobs.clock import SystemClock
+from jobs.event_loop import run as run_loop
 from jobs.pipeline import Probed, Prober, judge_endpoint, probe_endpoint
 from jobs.references import scorer_for
 from jobs.terminal import show_verdicts
@@ -28,7 +28,7 @@ def run(config: Config, patterns: Sequence[str], kinds: Sequence[str], out: Path
     entries, probes = _chosen(config, patterns), _probes(config, kinds)
     folder = evidence_folder.prepare(out)
     scorers = _scorers(config, entries, console)
-    probed = asyncio.run(_probe_all(config, entries, probes, folder, console))
+    probed = run_loop(_probe_all(config, entries, probes, folder, console))
     rows = []
     for one in probed:
         scorer = scorers.get(one.endpoint.reference or "")

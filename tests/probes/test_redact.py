@@ -22,6 +22,11 @@ def test_gone_at_every_cut_with_lengths_and_stamps_kept(parts: list[bytes], rand
     assert [(read.at_ns, len(read.data)) for read in cleaned] == [(read.at_ns, len(read.data)) for read in reads]
 
 
+def test_a_placeholder_key_does_not_damage_the_answer() -> None:
+    reads = (Read(1, b'{"tokens": 3}'),)
+    assert redact(reads, "k") == reads
+
+
 def test_nothing_to_hide_nothing_changed() -> None:
     reads = (Read(1, b"hello"),)
     assert redact(reads, SECRET) == reads

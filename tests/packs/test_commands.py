@@ -1,0 +1,77 @@
+"""The commands, on a tiny model with room for the prompts of the probe."""
+
+import json
+from pathlib import Path
+
+import pytest
+import transformers
+from typer.testing import CliRunner
+
+from jobs.cli import build
+from jobs.references import scorer_for
+from monitor.config_types import ReferenceConfig
+from monitor.errors import GoldenError, UsageError
+from monitor.ports import ScoreTask
+from tests.reference.tiny import save_tiny
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    transformers.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    config = transformers.LlamaConfig(
+        vocab_size=300, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=2,
+        num_key_value_heads=1, max_position_embeddings=4096, eos_token_id=2,
+    )  # fmt: skip
+    return save_tiny(tmp_path_factory.mktemp("tiny") / "model", config=config)
+
+
+def run(*arguments: str | Path) -> str:
+    done = CliRunner().invoke(build(), [*map(str, arguments)], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def test_a_pack_is_made_inspected_and_used(folder: Path, tmp_path: Path) -> None:
+    path = tmp_path / "tiny.pack"
+    options = ("--folder", folder, "--top-k", "40", "--samples", "1", "--sample-tokens", "3", "--variants", "bf16")
+    made = json.loads(run("reference", "pack", "-o", path, *options, "--json"))
+    assert made["prompts"] == 32
+    assert made["samples"] == 32
+    assert made["deviations"] == made["positions"] > 32
+    found = json.loads(run("reference", "pack-inspect", path, "--against", folder, "--json"))
+    assert (found["sha256"], found["top_k"]) == (made["sha256"], 40)
+    assert found["about"]["variants"] == ["bf16"]
+    assert "32 prompts" in run("reference", "pack-inspect", path)
+    config = ReferenceConfig(engine="pack", path=str(path), sha256=made["sha256"])
+    assert scorer_for(config).fingerprint.digest == made["fingerprint"]
+    with pytest.raises(GoldenError, match="pinned"):
+        scorer_for(ReferenceConfig(engine="pack", path=str(path), sha256="0"))
+
+
+def test_variants_that_change_more_than_weights_are_refused(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="more than weights"):
+        run("reference", "pack", "-o", tmp_path / "x", "--folder", folder, "--variants", "kv-4")
+
+
+def test_answers_in_a_file_are_scored(folder: Path, tmp_path: Path) -> None:
+    """Oracle: the same ids scored directly."""
+    path = tmp_path / "answers.jsonl"
+    rows = [{"prompt_ids": [5, 6, 7], "completion_ids": [8, 9]},
+            {"messages": [{"role": "user", "content": "boats"}], "text": "12 boats"}]  # fmt: skip
+    path.write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    lines = [json.loads(line) for line in run("reference", "score", path, "--folder", folder).splitlines()]
+    by_line = {line["line"]: line for line in lines}
+    scorer = scorer_for(ReferenceConfig(path=str(folder)))
+    (expected,) = scorer.score([ScoreTask(prompt_ids=(5, 6, 7), completion_ids=(8, 9))])
+    assert by_line[1]["logprob"] == pytest.approx(expected.logprob.tolist(), abs=1e-5)
+    assert by_line[1]["rank"] == expected.rank.tolist()
+    assert by_line[2]["ids"] == scorer.tokenizer.encode("12 boats")
+
+
+def test_a_line_of_another_shape_is_refused_with_its_number(folder: Path, tmp_path: Path) -> None:
+    path = tmp_path / "answers.jsonl"
+    path.write_text('{"prompt_ids": [1], "completion_ids": [2]}\n{"text": "x"}', "utf-8")
+    with pytest.raises(UsageError, match="line 2: needs prompt_ids"):
+        run("reference", "score", path, "--folder", folder)
+    with pytest.raises(UsageError, match="cannot be read"):
+        run("reference", "score", tmp_path / "none", "--folder", folder)
