@@ -108,8 +108,8 @@ class GoldenPosition:
 
     ``endpoint_top`` and ``golden_top`` are logprobs of the *same* tokens (those that the endpoint listed), in the
     endpoint's order, natural log, at least one. ``endpoint_at_golden_top1`` is None when the endpoint did not list
-    golden's most likely token. Where the golden side knows only its most likely tokens (a server, a pack), logprob, rank
-    and entropy are None, and the pair of tops holds the tokens that it knows.
+    golden's most likely token. Where the golden side knows only its most likely tokens (a server, a pack), logprob,
+    rank and entropy are None, and the pair of tops holds the tokens that it knows.
     """
 
     position: int

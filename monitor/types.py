@@ -200,8 +200,8 @@ class Exchange:
     """The decoded record of one request (DESIGN section 5). Times in ms from t0; None where not measured.
 
     ``exchange_id`` and ``run_id`` are empty until a probe has put the exchange into a run. ``first_tokens`` is the
-    number of tokens in the first token event (n1 of TPOT) where the endpoint told it, by usage or logprobs. ``error`` is evidence
-    for people: an endpoint's own words (first 200 characters) or the transport's error.
+    number of tokens in the first token event (n1 of TPOT) where the endpoint told it, by usage or logprobs.
+    ``error`` is evidence for people: an endpoint's own words (first 200 characters) or the transport's error.
     """
 
     exchange_id: str = ""

@@ -67,8 +67,8 @@ def test_a_taken_port_is_a_clear_error(tmp_path: Path) -> None:
 
 
 async def test_the_token_comes_from_the_environment(tmp_path: Path) -> None:
-    with store_process(tmp_path / "store.duckdb", token="sesame") as (_, url):  # noqa: S106
-        right, wrong = StoreClient(url, token="sesame"), StoreClient(url, token="open")  # noqa: S106
+    with store_process(tmp_path / "store.duckdb", token="sesame") as (_, url):
+        right, wrong = StoreClient(url, token="sesame"), StoreClient(url, token="open")
         assert await right.last_slots() == {}
         with pytest.raises(StoreError, match="answered 401: this store needs its token"):
             await wrong.last_slots()
