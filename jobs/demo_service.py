@@ -68,7 +68,7 @@ async def _with_lab(home: Path, *, serve: bool) -> int:
 
 async def _serve(data: Path, golden: Path, endpoints: tuple[Endpoint, ...], stop: asyncio.Event) -> None:
     path = _write(data, config_text(endpoints, golden, data))
-    _say("demo", f"configuration {path}; the first verdicts take about two minutes")
+    _say("demo", f"configuration and data in {data} (earlier demos included); first verdicts in about two minutes")
     supervisor = Supervisor(children(path, load_config(path, {})), _say)
     running = asyncio.create_task(asyncio.to_thread(supervisor.run))
     try:

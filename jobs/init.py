@@ -5,6 +5,7 @@ Costs at most 9 chat requests of a few tokens each. What an endpoint says goes i
 
 import json
 import re
+import time
 from collections.abc import Callable, Collection, Mapping
 from types import TracebackType
 from typing import Any, Self
@@ -19,6 +20,8 @@ from monitor.errors import UsageError
 
 _TIMEOUT = httpx.Timeout(60.0, connect=10.0)
 _BODY_LIMIT = 8 * 2**20
+_ANSWER_S = 60.0
+"""A server that drips bytes for ever must not hold us: what came until then is looked at."""
 _TOP_LOGPROBS = (20, 10, 5, 1)
 _TOOL = {
     "type": "function",
@@ -147,10 +150,10 @@ class _Endpoint:
     def _send(self, method: str, path: str, content: Mapping[str, Any] | None = None) -> tuple[int, bytes]:
         try:
             with self._http.stream(method, self.base_url + path, json=content) as response:
-                body = bytearray()
+                body, deadline = bytearray(), time.monotonic() + _ANSWER_S
                 for part in response.iter_bytes():
                     body += part
-                    if len(body) > _BODY_LIMIT:
+                    if len(body) > _BODY_LIMIT or time.monotonic() > deadline:
                         break
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             what = f"{type(error).__name__}: {shown(str(error))}"
@@ -166,7 +169,8 @@ class _Endpoint:
             raise UsageError(f"{self.base_url}: refuses {key} (HTTP {status}); {remedy}")
         if 300 <= status < 400:
             place = urlsplit(response.headers.get("location", ""))
-            target = shown(f"{place.scheme}://{place.hostname}{place.path}") if place.hostname else "another path"
+            host = place.netloc.rpartition("@")[2]  # without credentials
+            target = shown(f"{place.scheme}://{host}{place.path}") if host else "another path"
             raise UsageError(f"{self.base_url}: redirects to {target}; give the final address")
         if status == 429:
             raise UsageError(f"{self.base_url}: is limiting our requests (HTTP 429); try again later")
