@@ -24,6 +24,7 @@ from reference.tokenizer import GoldenTokenizer
 NAME = "scoring"
 SIZE = (3, 20, 64)
 THREADS = 2  # on a busy machine one thread is measured better: two wait for each other
+PLAIN = ("one by one", "padded")
 PADDED = 16  # sequences in one padded batch; more only cost memory
 PROMPTS_AT_ONCE = 5
 SAMPLED_PROMPTS = 2  # the plain loop takes a minute for each
@@ -151,29 +152,29 @@ def peak_rss(n_tokens: int, *size: int) -> int:
 
 
 def run(report: Report, size: Sequence[int] = SIZE) -> None:
-    """Write the tables."""
+    """Write the tables, each as soon as it is measured."""
     scorer = engine()
     title = f"{size[0]} prompts x {size[1]} answers x {size[2]} tokens, SmolLM2-135M in float32, {THREADS} threads"
-    rows = []
-    for n_tokens in (256, 37):
-        lap, worst = compare(scorer, n_tokens, size)
-        own = lap.wall_s["weighmaster"]
-        rss = subprocess.run(
-            [sys.executable, "-c", _RSS, *map(str, (n_tokens, *size))], check=True, capture_output=True, text=True
-        )
-        n_scored = size[0] * size[1] * size[2]
-        rows.append([n_tokens, own, n_scored / own, lap.wall_s["one by one"] / own, lap.wall_s["padded"] / own,
-                     lap.cpu_s["one by one"] / lap.cpu_s["weighmaster"], lap.cpu_s["padded"] / lap.cpu_s["weighmaster"],
-                     worst, int(rss.stdout.split()[-1]) / 1e9])  # fmt: skip
     columns = ["prompt tokens", "s", "scored tokens/s", "x one by one", "x padded", "x one by one (CPU s)",
                "x padded (CPU s)", "max abs difference", "peak RSS GB"]  # fmt: skip
-    report.table(title, columns, rows)
+    for n_tokens in (256, 37):
+        report.table(f"Scoring, {title}", columns, [_row(scorer, n_tokens, size)])
     lap, drawn = compare_sampling(scorer, (min(size[0], SAMPLED_PROMPTS), *size[1:]))
     speeds = {name: drawn[name] / lap.wall_s[name] for name in drawn}
     report.table(
         "Sampling at temperature 1, 37-token prompts", ["tokens/s", "generate, one by one", "x"],
         [[speeds["weighmaster"], speeds["generate"], speeds["weighmaster"] / speeds["generate"]]],
     )  # fmt: skip
+
+
+def _row(scorer: TorchEngine, n_tokens: int, size: Sequence[int]) -> list[object]:
+    lap, worst = compare(scorer, n_tokens, size)
+    rss = subprocess.run(
+        [sys.executable, "-c", _RSS, *map(str, (n_tokens, *size))], check=True, capture_output=True, text=True
+    )
+    own_s, own_cpu_s = lap.wall_s["weighmaster"], lap.cpu_s["weighmaster"]
+    ratios = [lap.wall_s[name] / own_s for name in PLAIN] + [lap.cpu_s[name] / own_cpu_s for name in PLAIN]
+    return [n_tokens, own_s, size[0] * size[1] * size[2] / own_s, *ratios, worst, int(rss.stdout.split()[-1]) / 1e9]
 
 
 if __name__ == "__main__":
