@@ -19,6 +19,7 @@ log = logging.getLogger(__name__)
 POLL_EVERY_S = 2.0
 BATCH = 8
 NEIGHBOURS = 12
+AGAIN_AFTER_NS = 60 * 10**9
 
 
 class Judge:
@@ -31,7 +32,8 @@ class Judge:
         self._config, self._spool, self._store, self._clock = config, spool, store, clock
         self._endpoints = {entry.endpoint.name: entry.endpoint for entry in config.endpoints}
         self._scorer_for = scorer_for
-        self._scorers: dict[str, Scorer | None] = {}
+        self._scorers: dict[str, Scorer] = {}
+        self._try_again_ns: dict[str, int] = {}
 
     async def run(self, stop: asyncio.Event) -> None:
         """Judge until `stop` is set; between two looks at an idle store wait `POLL_EVERY_S`."""
@@ -97,17 +99,20 @@ class Judge:
         ])  # fmt: skip
 
     async def _scorer(self, endpoint: Endpoint) -> Scorer | None:
-        """The golden engine of the endpoint, loaded when first needed; None where there is none to be had."""
+        """The golden engine of the endpoint, loaded when first needed; None where there is none to be had now.
+
+        A golden server may be down for a moment, so a failure is tried again, but not for every run.
+        """
         name = endpoint.reference
         if name is None:
             return None
-        if name not in self._scorers:
+        if name not in self._scorers and self._clock.monotonic_ns() >= self._try_again_ns.get(name, 0):
             try:
                 self._scorers[name] = await asyncio.to_thread(self._scorer_for, self._config.references[name])
             except GoldenError as error:
                 log.error("reference %s: %s", name, error)  # noqa: TRY400  # the message says all
-                self._scorers[name] = None
-        return self._scorers[name]
+                self._try_again_ns[name] = self._clock.monotonic_ns() + AGAIN_AFTER_NS
+        return self._scorers.get(name)
 
 
 async def _wait(stop: asyncio.Event, seconds: float) -> None:

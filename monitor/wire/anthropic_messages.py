@@ -10,7 +10,7 @@ from typing import Any
 from monitor.types import Request
 from monitor.wire.anthropic_answer import MessagesAnswer
 from monitor.wire.anthropic_request import conversation, tools
-from monitor.wire.chat_messages import UnsayableError
+from monitor.wire.chat_messages import formless
 from monitor.wire.dialects.anthropic import DIALECT
 from monitor.wire.speaker import Speaker, dumped
 
@@ -27,13 +27,7 @@ class AnthropicMessages(Speaker):
 
     def unsayable(self, request: Request) -> set[str]:
         """Return ``messages`` or ``tools`` where they hold what has no form here."""
-        missing = set()
-        for name, said in (("messages", conversation), ("tools", tools)):
-            try:
-                said(getattr(request, name))
-            except UnsayableError:
-                missing.add(name)
-        return missing
+        return formless(messages=(conversation, request.messages), tools=(tools, request.tools))
 
     def body(self, request: Request, model: str) -> bytes:
         """Return the request body."""

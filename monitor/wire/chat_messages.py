@@ -3,7 +3,7 @@
 What a protocol has no form for makes the whole conversation unsayable: an answer to a shortened one measures nothing.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import orjson
@@ -14,6 +14,17 @@ _ROLES = frozenset({"system", "developer", "user", "assistant", "tool"})
 
 class UnsayableError(ValueError):
     """A protocol has no form for a part of the request."""
+
+
+def formless(**parts: tuple[Callable[[Any], object], Any]) -> set[str]:
+    """Return the names of the parts, each given as (writer, value), of which the writer finds no form."""
+    missing = set()
+    for name, (write, value) in parts.items():
+        try:
+            write(value)
+        except UnsayableError:
+            missing.add(name)
+    return missing
 
 
 class CallPart(NamedTuple):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.types import Request
-from monitor.wire.chat_messages import Turn, UnsayableError, functions, turns
+from monitor.wire.chat_messages import Turn, formless, functions, turns
 from monitor.wire.dialects.openai import DIALECT
 from monitor.wire.responses_answer import ResponsesAnswer
 from monitor.wire.speaker import Speaker, dumped
@@ -26,13 +26,7 @@ class OpenAIResponses(Speaker):
 
     def unsayable(self, request: Request) -> set[str]:
         """Return ``messages`` or ``tools`` where they hold what has no form here."""
-        missing = set()
-        for name, said in (("messages", _items), ("tools", _tools)):
-            try:
-                said(getattr(request, name))
-            except UnsayableError:
-                missing.add(name)
-        return missing
+        return formless(messages=(_items, request.messages), tools=(_tools, request.tools))
 
     def body(self, request: Request, model: str) -> bytes:
         """Return the request body."""

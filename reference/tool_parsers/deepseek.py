@@ -6,7 +6,7 @@ The markers use the characters U+FF5C and U+2581.
 import re
 from dataclasses import dataclass
 
-from reference.tool_parsers.blocks import cut
+from reference.tool_parsers.blocks import read_sections
 from reference.tool_parsers.parsed import Parsed, Reading, Tools
 
 SECTION = ("<\uff5ctool\u2581calls\u2581begin\uff5c>", "<\uff5ctool\u2581calls\u2581end\uff5c>")
@@ -25,24 +25,12 @@ class DeepSeek:
         """Read every section; calls outside of one are text."""
         del tools
         reading = Reading()
-        for piece in cut(text.removesuffix("<\uff5cend\u2581of\u2581sentence\uff5c>"), *SECTION):
-            if not piece.inside:
-                reading.say(piece.text)
-                continue
-            if not piece.closed:
-                reading.blame("unclosed")
-            for call in cut(piece.text, *CALL):
-                if call.inside:
-                    _call(call.text, call.closed, reading)
-                elif call.text.strip():
-                    reading.blame("malformed")
-                    reading.say(call.text)
+        body = text.removesuffix("<\uff5cend\u2581of\u2581sentence\uff5c>")
+        read_sections(body, SECTION, CALL, reading, lambda call: _call(call, reading))
         return reading.result()
 
 
-def _call(text: str, closed: bool, reading: Reading) -> None:
-    if not closed:
-        reading.blame("unclosed")
+def _call(text: str, reading: Reading) -> None:
     head, mark, body = text.partition(SEPARATOR)
     fenced = _FENCED.fullmatch(body)
     if not mark:

@@ -7,8 +7,8 @@ import json
 import re
 from dataclasses import dataclass
 
-from reference.tool_parsers.blocks import cut
-from reference.tool_parsers.hermes import BEGIN, END
+from reference.tool_parsers.blocks import read_blocks
+from reference.tool_parsers.hermes import MARKERS
 from reference.tool_parsers.parsed import Parsed, Reading, Tools, typed
 
 _PAIR = re.compile(r"\s*<arg_key>(.*?)</arg_key>\s*<arg_value>(.*?)</arg_value>\s*", re.DOTALL)
@@ -23,15 +23,14 @@ class Glm:
     def parse(self, text: str, tools: Tools) -> Parsed:
         """Read every block."""
         reading = Reading()
-        for piece in cut(text, BEGIN, END):
-            if not piece.inside:
-                reading.say(piece.text)
-                continue
-            if not piece.closed:
-                reading.blame("unclosed")
-            if not _pairs(piece.text, tools, reading):
+
+        def read(block: str) -> bool:
+            understood = _pairs(block, tools, reading)
+            if not understood:
                 reading.blame("malformed")
-                reading.say(BEGIN + piece.text + (END if piece.closed else ""))
+            return understood
+
+        read_blocks(text, MARKERS, reading, read)
         return reading.result()
 
 

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from reference.tool_parsers.blocks import cut
+from reference.tool_parsers.blocks import read_blocks
 from reference.tool_parsers.parsed import Parsed, Reading, Tools
 
-BEGIN, END = "<tool_call>", "</tool_call>"
+MARKERS = ("<tool_call>", "</tool_call>")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,14 +18,7 @@ class Hermes:
         """Read every block."""
         del tools
         reading = Reading()
-        for piece in cut(text, BEGIN, END):
-            if not piece.inside:
-                reading.say(piece.text)
-                continue
-            if not piece.closed:
-                reading.blame("unclosed")
-            if not reading.json_call(piece.text):
-                reading.say(BEGIN + piece.text + (END if piece.closed else ""))
+        read_blocks(text, MARKERS, reading, reading.json_call)
         return reading.result()
 
 

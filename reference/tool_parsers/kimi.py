@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from reference.tool_parsers.blocks import cut
+from reference.tool_parsers.blocks import read_sections
 from reference.tool_parsers.parsed import Parsed, Reading, Tools
 
 SECTION = ("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>")
@@ -22,24 +22,11 @@ class Kimi:
         """Read every section; calls outside of one are text."""
         del tools
         reading = Reading()
-        for piece in cut(text, *SECTION):
-            if not piece.inside:
-                reading.say(piece.text)
-                continue
-            if not piece.closed:
-                reading.blame("unclosed")
-            for call in cut(piece.text, *CALL):
-                if call.inside:
-                    _call(call.text, call.closed, reading)
-                elif call.text.strip():
-                    reading.blame("malformed")
-                    reading.say(call.text)
+        read_sections(text, SECTION, CALL, reading, lambda call: _call(call, reading))
         return reading.result()
 
 
-def _call(text: str, closed: bool, reading: Reading) -> None:
-    if not closed:
-        reading.blame("unclosed")
+def _call(text: str, reading: Reading) -> None:
     head, mark, arguments = text.partition(ARGUMENT)
     identifier = head.strip()
     found = _ID.fullmatch(identifier)

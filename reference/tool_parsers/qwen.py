@@ -8,8 +8,8 @@ import json
 import re
 from dataclasses import dataclass
 
-from reference.tool_parsers.blocks import cut
-from reference.tool_parsers.hermes import BEGIN, END
+from reference.tool_parsers.blocks import read_blocks
+from reference.tool_parsers.hermes import MARKERS
 from reference.tool_parsers.parsed import Parsed, Reading, Tools, typed
 
 _FUNCTION = re.compile(r"\s*<function=([^>\n]*)>(.*?)</function>\s*", re.DOTALL)
@@ -25,15 +25,12 @@ class Qwen:
     def parse(self, text: str, tools: Tools) -> Parsed:
         """Read every block in the way that it is written."""
         reading = Reading()
-        for piece in cut(text, BEGIN, END):
-            if not piece.inside:
-                reading.say(piece.text)
-                continue
-            if not piece.closed:
-                reading.blame("unclosed")
-            tagged = piece.text.lstrip().startswith("<function=")
-            if not (_tags(piece.text, tools, reading) if tagged else reading.json_call(piece.text)):
-                reading.say(BEGIN + piece.text + (END if piece.closed else ""))
+
+        def read(block: str) -> bool:
+            tagged = block.lstrip().startswith("<function=")
+            return _tags(block, tools, reading) if tagged else reading.json_call(block)
+
+        read_blocks(text, MARKERS, reading, read)
         return reading.result()
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -20,7 +20,7 @@ from jobs.store_client import StoreClient
 from monitor.config import Config, load
 from monitor.config_types import EndpointConfig, ReferenceConfig
 from monitor.errors import GoldenError
-from monitor.ports import Client, Scorer
+from monitor.ports import Client, Clock, Scorer
 from monitor.types import Capture, Request
 from storage.api import app
 from storage.spool import SqliteSpool
@@ -80,11 +80,13 @@ class Service:
             spool.close()
 
     @asynccontextmanager
-    async def judge(self, scorer_for: Callable[[ReferenceConfig], Scorer]) -> AsyncIterator[Judge]:
+    async def judge(
+        self, scorer_for: Callable[[ReferenceConfig], Scorer], clock: Clock | None = None
+    ) -> AsyncIterator[Judge]:
         spool = SqliteSpool(self.folder / "judge.sqlite", writer="judge")
         store = self.client()
         try:
-            yield Judge(self.config, spool, store, SystemClock(), scorer_for)
+            yield Judge(self.config, spool, store, clock or SystemClock(), scorer_for)
         finally:
             await store.aclose()
             spool.close()
@@ -226,12 +228,46 @@ async def test_unusable_reference_is_said_and_the_rest_goes_on(
     assert verdicts["logprob_fidelity"]["cause"] == "no_reference"
 
 
+class Forward(SystemClock):
+    """The system's clock, whose monotonic hand can be moved forward."""
+
+    ahead_ns = 0
+
+    def monotonic_ns(self) -> int:
+        return super().monotonic_ns() + self.ahead_ns
+
+
+async def test_reference_that_comes_back_is_tried_again_but_not_for_every_run(service: Service) -> None:
+    tries: list[int] = []
+
+    def down_once(_: ReferenceConfig) -> Scorer:
+        tries.append(1)
+        if len(tries) == 1:
+            raise GoldenError("http://127.0.0.1:9: is the golden server running?")
+        return FakeScorer()
+
+    async def judged() -> str:
+        async with service.agent():
+            await until(at_least(n_runs(service), service.store.counts()["runs"] + 3))
+        while await judge.look():
+            pass
+        verdicts = {v["detector"]: v for v in service.store.overview()["endpoints"][1]["verdicts"]}
+        return str(verdicts["logprob_fidelity"]["status"])
+
+    clock = Forward()
+    async with service.judge(down_once, clock) as judge:
+        assert await judged() == "inconclusive"
+        assert len(tries) == 1
+        clock.ahead_ns = 61 * 10**9
+        assert await judged() == "pass"
+        assert len(tries) == 2
+
+
 async def test_run_of_an_endpoint_that_is_no_longer_configured_is_let_go(service: Service) -> None:
     async with service.agent():
         await until(at_least(n_runs(service), 2))
     service.config = config(YAML.replace("fake/bad", "fake/other"))
     async with service.judge(lambda _: FakeScorer()) as judge:
-        with suppress(StopAsyncIteration):
-            while await judge.look():
-                pass
+        while await judge.look():
+            pass
     assert service.store.unjudged(limit=10)["records"] == []
