@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 ARGS ?=
 
-.PHONY: demo test lint bench bench-wire clean
+.PHONY: demo test test-vllm lint bench bench-wire bench-peers clean
 
 $(STAMP): pyproject.toml constraints.txt Makefile
 	$(PYTHON) -m venv $(VENV)
@@ -26,8 +26,16 @@ lint: $(STAMP)
 test: $(STAMP) lint
 	$(BIN)/pytest $(ARGS)
 
+test-vllm: $(STAMP)  ## The golden engines against a real vLLM: 3.5 GB to install once, some minutes.
+	tests/engines/install_vllm.sh
+	nice -n 5 $(BIN)/pytest -m vllm -s tests/engines/test_vllm.py
+
 bench-wire: $(STAMP)  ## The transport against known truth (needs gcc).
 	$(BIN)/python -m benchmarks wire
+
+bench-peers: $(STAMP)  ## guidellm and aiperf beside our client (needs gcc; installs them under ~/.cache, 3 GB).
+	PYTHON=$(PYTHON) sh benchmarks/peers/install.sh
+	$(BIN)/python -m benchmarks peers
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks

@@ -5,9 +5,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -221,9 +223,9 @@ def _port(log: Path) -> int:
     return int(lines[0])
 
 
-def run(report: Report) -> None:
-    """Play every scenario `ROUNDS` times and compare."""
-    wanted = scenarios()
+@contextmanager
+def played(wanted: Sequence[Scenario]) -> Iterator[tuple[int, Callable[[], list[dict[str, Any]]]]]:
+    """A server that plays the scenarios in turn: its port, and how to read what it did, one entry per request."""
     scripts = [{"sends": scenario.sends, "close": scenario.close} for scenario in wanted]
     with tempfile.TemporaryDirectory() as folder:
         path, log = Path(folder) / "scripts.json", Path(folder) / "truth.jsonl"
@@ -231,23 +233,33 @@ def run(report: Report) -> None:
         command = [sys.executable, "-m", "benchmarks.wire_script_server", str(path)]
         with log.open("wb") as out, subprocess.Popen(command, stdout=out) as server:
             try:
-                with ProcessPoolExecutor(1, get_context("spawn"), take_core, (cores()[1],)) as other_core:
-                    captures = other_core.submit(asked_all, _port(log), len(wanted) * ROUNDS).result()
+                yield _port(log), lambda: [orjson.loads(line) for line in log.read_bytes().splitlines()[1:]]
             finally:
                 server.kill()
-        truths = [orjson.loads(line) for line in log.read_bytes().splitlines()[1:]]
-    rows = [
-        judged(wanted[index % len(wanted)], decode(capture), truth)
-        for index, (capture, truth) in enumerate(zip(captures, truths, strict=True))
-    ]
-    _table(report, rows, len(wanted))
+
+
+def run(report: Report) -> None:
+    """Play every scenario `ROUNDS` times and compare."""
+    wanted = scenarios()
+    _table(report, seen(wanted), len(wanted))
+
+
+def seen(wanted: Sequence[Scenario], rounds: int = ROUNDS) -> list[Judged]:
+    """What the product's client recorded, `rounds` times each."""
+    with played(wanted) as (port, truths):
+        first = partial(take_core, cores()[1], real_time=True)
+        with ProcessPoolExecutor(1, get_context("spawn"), first) as other_core:
+            captures = other_core.submit(asked_all, port, len(wanted) * rounds).result()
+        time.sleep(0.2)  # the server writes its line after the last send
+        pairs = list(zip(captures, truths(), strict=True))
+    return [judged(wanted[index % len(wanted)], decode(capture), truth) for index, (capture, truth) in enumerate(pairs)]
 
 
 def _table(report: Report, rows: Sequence[Judged], n_scenarios: int) -> None:
     quiet = [row for row in rows if row.bound_ms <= MOST_BOUND_MS]
-    worst = _worst(quiet)
-    n_right = sum(not row.wrong for row in worst)
-    n_unsaid = n_scenarios - len(worst)
+    told = worst(quiet)
+    n_right = sum(not row.wrong for row in told)
+    n_unsaid = n_scenarios - len(told)
     report.table(
         f"Right in {n_right} of {n_scenarios} scenarios, {n_unsaid} invalid (TTFT, TTFO and last token within 1 ms, "
         f"TPOT within 1%, outcome as it must be; load {load()}). Worst of {ROUNDS} rounds, "
@@ -258,19 +270,19 @@ def _table(report: Report, rows: Sequence[Judged], n_scenarios: int) -> None:
             (row.name, row.outcome, row.ttft_error_ms, row.ttfo_error_ms,
              None if row.tpot_error is None else 100 * row.tpot_error,
              f"wrong: {row.wrong}" if row.wrong else "right")
-            for row in worst
+            for row in told
         ],
     )  # fmt: skip
 
 
-def _worst(rows: Sequence[Judged]) -> list[Judged]:
+def worst(rows: Sequence[Judged]) -> list[Judged]:
     """One row per scenario: a wrong one if there is any, else the one with the largest error."""
 
     def badness(row: Judged) -> tuple[bool, float]:
         return bool(row.wrong), abs(row.ttft_error_ms or 0.0)
 
-    worst: dict[str, Judged] = {}
+    found: dict[str, Judged] = {}
     for row in rows:
-        if row.name not in worst or badness(row) > badness(worst[row.name]):
-            worst[row.name] = row
-    return list(worst.values())
+        if row.name not in found or badness(row) > badness(found[row.name]):
+            found[row.name] = row
+    return list(found.values())

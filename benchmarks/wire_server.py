@@ -20,7 +20,8 @@ PEM = Path(__file__).parents[1] / "tests" / "golden" / "tls" / "loopback.pem"
 class Stream:
     """What the server streams to everyone: the first event after ``ttft_us``, then one every ``gap_us``.
 
-    ``step_us`` above 0 lets all streams send in step, at multiples of it, as an engine that batches does.
+    ``step_us`` above 0 lets all streams send in step, at multiples of it, as an engine that batches does. ``log`` is
+    where the server notes when each request was complete and when its first and last event went out (ns).
     """
 
     ttft_us: int = 200_000
@@ -28,6 +29,7 @@ class Stream:
     tokens: int = 100
     step_us: int = 0
     tls: bool = False
+    log: Path | None = None
 
 
 def cores() -> tuple[int, int]:
@@ -81,7 +83,8 @@ def built() -> Iterator[Path]:
 def serving(binary: Path, stream: Stream) -> Iterator[int]:
     """A running server; yields its port."""
     numbers = (stream.ttft_us, stream.gap_us, stream.tokens, stream.step_us)
-    command = [str(binary), *map(str, numbers), *([str(PEM)] if stream.tls else [])]
+    certificate = str(PEM) if stream.tls else "-"
+    command = [str(binary), *map(str, numbers), certificate, *([str(stream.log)] if stream.log else [])]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, preexec_fn=_become_server  # noqa: PLW1509  # no threads
     ) as process:  # fmt: skip

@@ -112,16 +112,15 @@ def exchange_row(exchange: Exchange) -> dict[str, Any]:
         "status": exchange.status,
         "ttft": exchange.ttft_ms,
         "tps": exchange.tps,
-        "tokens": tokens_of(exchange),
+        "tokens": exchange.tokens_golden,
+        "billed": billed_tokens(exchange),
         "prompt": exchange.request.prompt_id if exchange.request else None,
         "flags": ", ".join(exchange.flags),
     }
 
 
-def tokens_of(exchange: Exchange) -> int | None:
-    """Generated tokens: counted with the golden tokenizer, else as billed; None when neither is known."""
-    if exchange.tokens_golden is not None:
-        return exchange.tokens_golden
+def billed_tokens(exchange: Exchange) -> int | None:
+    """Generated tokens as the endpoint counts them; None when it does not say."""
     billed = read_usage(exchange.usage or {}).generated
     return None if billed is None else int(billed)
 

@@ -21,7 +21,10 @@ def _columns() -> dict[str, Any]:
         "status": config.NumberColumn("HTTP", format="%d", help="HTTP status."),
         "ttft": config.NumberColumn("TTFT ms", format="%.0f", help=ms),
         "tps": config.NumberColumn("TPS tok/s", format="%.1f", help=tps),
-        "tokens": config.NumberColumn("Tokens", format="%d", help="Generated tokens: golden count, else as billed."),
+        "tokens": config.NumberColumn(
+            "Tokens", format="%d", help="Generated tokens, counted with the golden tokenizer once the judge looked."
+        ),
+        "billed": config.NumberColumn("Billed", format="%d", help="Generated tokens as the endpoint counts them."),
         "prompt": config.TextColumn("Prompt", help="Name of the prompt within its set."),
         "flags": config.TextColumn("Flags", help="Findings about how the answer was sent."),
     }

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from dashboard.store_reader import EndpointNow, Measured
 from dashboard.words import (
+    ALWAYS,
     DASH,
-    DETECTORS,
     MARKS,
     UNJUDGED,
     Mark,
@@ -59,9 +59,9 @@ def worst_first(endpoints: Iterable[EndpointNow]) -> list[EndpointNow]:
 
 
 def detectors_of(endpoints: Iterable[EndpointNow]) -> tuple[str, ...]:
-    """The columns of the grid: the known detectors, then what else has judged, by name."""
+    """The columns of the grid: those that are always there, then what else has judged, by name."""
     found = {verdict.detector for endpoint in endpoints for verdict in endpoint.verdicts}
-    return (*DETECTORS, *sorted(found - set(DETECTORS)))
+    return (*ALWAYS, *sorted(found - set(ALWAYS)))
 
 
 def cell(endpoint: EndpointNow, detector: str) -> Cell:

@@ -44,6 +44,9 @@ class Label:
     unit: str = ""
 
 
+ALWAYS = ("availability", "accounting", "fidelity", "logprob_fidelity")
+"""Detectors that have a column before they have judged anything."""
+
 DETECTORS: dict[str, Label] = {
     "availability": Label(
         title="Availability",
@@ -59,6 +62,55 @@ DETECTORS: dict[str, Label] = {
         title="Logprob fidelity",
         definition="Mean divergence KL(golden || endpoint) of the next-token distributions, in nats, against the band "
         "that faithful engines of the declared precision stay in.",
+    ),
+    "fidelity": Label(
+        title="Fidelity",
+        definition="The joint evidence of all detectors that compare with golden, over the runs since the last pass. "
+        "It pages so that the whole fleet has at most the configured number of false alarms in a month.",
+    ),
+    "border": Label(
+        title="Border prompts",
+        definition="Share of prompts, chosen where golden weights are nearly undecided, that the endpoint begins "
+        "otherwise. Faithful engines hardly ever do, degraded weights mostly do.",
+    ),
+    "logprob_history": Label(
+        title="Logprob history",
+        definition="Difference of the next-token logprobs from those of the endpoint's own earlier runs, in nats per "
+        "token, beside the nearest backend that answered before.",
+    ),
+    "greedy_flips": Label(
+        title="Greedy flips",
+        definition="Share of tokens at temperature 0 that golden, given the words before, likes clearly less than its "
+        "own choice.",
+    ),
+    "logprob_profile": Label(
+        title="Logprob profile",
+        definition="How the divergence from golden runs along the answer: a level points at the weights, growth at the "
+        "KV cache, an odd start at the template.",
+    ),
+    "sampler": Label(
+        title="Sampler",
+        definition="Temperature that explains the sampled tokens best, where 1 was asked for; truncations and "
+        "penalties show too.",
+    ),
+    "two_sample": Label(
+        title="Two samples",
+        definition="Whether sampled answers and golden answers to the same prompts could come from one model, by their "
+        "text alone.",
+    ),
+    "long_context": Label(
+        title="Long context",
+        definition="Whether long prompts reach the model whole and are read as golden reads them, cold and from the "
+        "prefix cache.",
+    ),
+    "identify": Label(
+        title="Identified as",
+        definition="Which of the known ways to change the golden weights explains the endpoint's deviations best.",
+    ),
+    "speed_shift": Label(
+        title="Speed shift",
+        definition="Time to first token and time per token of the newest runs over those of earlier runs at the same "
+        "time of day.",
     ),
 }  # fmt: skip
 

@@ -13,6 +13,7 @@ from jobs.clock import SystemClock
 from jobs.ensemble import Bench, mixed, rescored
 from jobs.golden import MODEL, ensure_gguf, ensure_golden
 from jobs.settings import catalogues
+from jobs.vllm import check_vllm
 from monitor.codec import plain
 from monitor.errors import GoldenError
 from monitor.ports import Detector, Probe
@@ -25,7 +26,7 @@ from reference.variants.mixture import Mixture
 PROBE = "logprobs"
 LADDER = (
     "Q4_0", "Q8_0", "Q5_0", "kv-4", "int4-g64", "nf4", "rope-x0.1", "layers-2", "no-system", "int8-g64", "fp8-channel",
-    "kv-8", "Q4_1", "Q4_0+emb-Q8_0", "other-template", "merges-50%",
+    "kv-8", "Q4_1", "Q4_0+emb-Q8_0", "Q2_K", "other-template", "merges-50%",
 )  # fmt: skip
 """The degraded ensemble, the most telling first: a calibration that is stopped is worth something."""
 
@@ -33,23 +34,33 @@ _PLAIN = "llama.cpp F16"
 _LLAMA_CPP = (
     ("llama.cpp F32", "F32", 1), (_PLAIN, "F16", 1), ("llama.cpp F16, busy", "F16", 2), ("llama.cpp BF16", "BF16", 1)
 )  # fmt: skip
+_VLLM = (("vLLM fp32", "float32"), ("vLLM bf16", "bfloat16"))
 _MIXED = 0.1
 _FORMAT = 1
 
 
-def run(home: Path, out: Path | None, *, n_prompts: int, variants: Sequence[str] | None, as_json: bool) -> int:
+def run(
+    home: Path, out: Path | None, *, n_prompts: int, variants: Sequence[str] | None, as_json: bool,
+    vllm: Path | None = None,
+) -> int:  # fmt: skip
     """Measure, calibrate, write ``calibration.json`` and the ladder; stopped with Ctrl-C, with what there is.
+
+    `vllm` is the Python of a venv with vLLM, which then joins the faithful ensemble.
 
     Raises
     ------
+    UsageError
+        When `vllm` has no vLLM.
     GoldenError
         When too few members were measured for a calibration.
     """
     console = Console(stderr=True, highlight=False)
     chosen = [find(name).name for name in variants or LADDER]
+    if vllm is not None:
+        check_vllm(vllm)
     members: list[Member] = []
     try:
-        asyncio.run(_measure(home, n_prompts, chosen, members, console))
+        asyncio.run(_measure(home, n_prompts, chosen, members, console, vllm=vllm))
     except KeyboardInterrupt:
         console.print(f"stopped; calibrating with {len(members)} members")
     document = _result(members, n_prompts)
@@ -64,7 +75,7 @@ def run(home: Path, out: Path | None, *, n_prompts: int, variants: Sequence[str]
 
 
 async def _measure(
-    home: Path, n_prompts: int, variants: Sequence[str], members: list[Member], console: Console
+    home: Path, n_prompts: int, variants: Sequence[str], members: list[Member], console: Console, *, vllm: Path | None
 ) -> None:
     golden = await asyncio.to_thread(ensure_golden, home, console.print)
     console.print("loading the golden engine")
@@ -74,14 +85,16 @@ async def _measure(
     )  # fmt: skip
     clock = bench.clock
     started = clock.monotonic_ns()
-    async for member in _members(bench, engine, variants):
+    async for member in _members(bench, engine, variants, vllm):
         members.append(member)
         spent_s, started = (clock.monotonic_ns() - started) / 1e9, clock.monotonic_ns()
         kind = "faithful" if member.faithful else "degraded"
         console.print(f"{len(members):2d} {kind} {member.name} ({member.engine}), {spent_s:.0f} s", markup=False)
 
 
-async def _members(bench: Bench, engine: Any, variants: Sequence[str]) -> AsyncIterator[Member]:
+async def _members(
+    bench: Bench, engine: Any, variants: Sequence[str], vllm: Path | None
+) -> AsyncIterator[Member]:
     async for member in _torch_members(bench, engine):
         yield member
     runs: dict[str, RunRecord] = {}
@@ -89,6 +102,10 @@ async def _members(bench: Bench, engine: Any, variants: Sequence[str]) -> AsyncI
         gguf = await asyncio.to_thread(ensure_gguf, bench.home, kind, bench.report)
         runs[name] = await bench.llama_cpp(name, gguf, concurrency=concurrency)
         yield await bench.member(name, "faithful", "llama.cpp", runs[name], faithful=True)
+    if vllm is not None:
+        for name, dtype in _VLLM:
+            record = await bench.vllm(name, vllm, dtype)
+            yield await bench.member(name, "faithful", "vLLM", record, faithful=True)
     for spec in variants:
         variant = find(spec)
         record = await bench.variant(variant)

@@ -4,7 +4,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from rich.console import RenderableType
 from rich.table import Table
+from rich.text import Text
 
 from monitor.codec import plain
 from monitor.config import Config, ProbePlan
@@ -12,6 +14,8 @@ from monitor.types import Endpoint
 
 _DAY_S = 86_400.0
 _MILLION = 1e6
+_TABLE_COLUMNS = 80
+_CAPTION = "Tokens in are estimated, tokens out are the most that can come."
 
 
 class _Cost(Protocol):
@@ -91,13 +95,34 @@ def as_json(config: Config) -> dict[str, Any]:
     }
 
 
+def plan_view(rows: Sequence[PlanRow], width: int) -> RenderableType:
+    """Return the plan as a table, or as lines where a table would cut its numbers."""
+    return plan_table(rows) if width >= _TABLE_COLUMNS else plan_lines(rows)
+
+
+def plan_lines(rows: Sequence[PlanRow]) -> Text:
+    """Return the plan as two lines per endpoint and probe."""
+    everything = total(rows)
+    told = [
+        _lines(f"{row.endpoint}  {row.probe}  every {every_text(row.every_s)}", row, usd_text(row.usd_per_day))
+        for row in rows
+    ]
+    last = _lines("total", everything, _total_usd(everything))
+    return Text("\n".join(["Plan per day", *told, last, _CAPTION]), overflow="fold")
+
+
+def _lines(head: str, row: PlanRow | PlanTotal, usd: str) -> str:
+    requests, tokens_in, tokens_out = _numbers(row)
+    return f"{head}\n  {requests} requests, {tokens_in} tokens in, {tokens_out} tokens out, USD {usd}"
+
+
 def plan_table(rows: Sequence[PlanRow]) -> Table:
     """Return the plan as a table for people."""
-    table = Table(title="Plan per day", caption="Tokens in are estimated, tokens out are the most that can come.")
+    table = Table(title="Plan per day", caption=_CAPTION)
     for name in ("endpoint", "probe", "every"):
         table.add_column(name, overflow="fold")  # a name that is cut short cannot be looked up
     for name in ("requests", "tokens in", "tokens out", "USD"):
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", no_wrap=True)
     for row in rows:
         table.add_row(row.endpoint, row.probe, every_text(row.every_s), *_numbers(row), usd_text(row.usd_per_day))
     everything = total(rows)

@@ -4,11 +4,20 @@ Exit codes: 0 fine, 1 a measured failure, 2 usage or configuration, 3 could not 
 """
 
 import sys
+from typing import Annotated
 
 import typer
 
 from jobs.commands import files, golden, measure, packs, service
 from monitor.errors import ConfigError, WeighmasterError
+
+
+def _show_version(value: bool) -> None:  # as typer calls it
+    if value:
+        from jobs.version import version  # noqa: PLC0415
+
+        typer.echo(f"weighmaster {version()}")
+        raise typer.Exit
 
 
 def build() -> typer.Typer:
@@ -21,9 +30,19 @@ def build() -> typer.Typer:
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
     )
+    app.callback()(_options)
     for group in (measure, service, files, golden, packs):
         group.register(app)
     return app
+
+
+def _options(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_show_version)
+    ] = False,
+) -> None:
+    """Hold what comes before the name of a command."""
 
 
 def main() -> None:

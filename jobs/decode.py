@@ -1,6 +1,7 @@
 """``weighmaster decode``: a capture file to its exchange record, offline."""
 
 import pathlib
+from dataclasses import replace
 from typing import Any, TextIO
 
 import orjson
@@ -9,29 +10,50 @@ from jobs.capture_bytes import read_bytes
 from jobs.explain import document, events_of, lines, printable
 from monitor.errors import UsageError
 from monitor.types import Capture, Exchange
-from monitor.wire.dispatch import decode
+from monitor.wire.dispatch import decode, protocols
 from monitor.wire.files import load
+from monitor.wire.guess import guessed
 from monitor.wire.record import record
 
 
-def read_capture(path: pathlib.Path, format: str, *, index: int | None = None) -> Capture:  # noqa: A002  # the option
+def read_capture(
+    path: pathlib.Path,
+    format: str,  # noqa: A002  # the option
+    *,
+    index: int | None = None,
+    protocol: str | None = None,
+) -> Capture:
     """Return the capture in `path`; `index` is the number of an entry of a HAR.
+
+    `protocol` None: the one that the capture names, or that its answer can only belong to, else OpenAI chat.
 
     Raises
     ------
     UsageError
-        When the file cannot be read or is not in `format`; names the file, the line and the remedy.
+        When the file cannot be read or is not in `format`, or the protocol is none; names the file, the line and the
+        remedy.
     """
+    if protocol is not None and protocol not in protocols():
+        raise UsageError(f"no such protocol {protocol!r}: use one of {', '.join(sorted(protocols()))}")
     data = read_bytes(path)
     try:
-        return load(data, format, index=index)
+        capture = load(data, format, index=index)
     except UsageError as error:
         raise UsageError(f"{path}: {error}") from None
+    if protocol is None and format != "capture":
+        protocol = guessed(capture)
+    return capture if protocol is None else replace(capture, protocol=protocol)
 
 
-def decode_file(path: pathlib.Path, format: str, *, index: int | None = None) -> Exchange:  # noqa: A002
+def decode_file(
+    path: pathlib.Path,
+    format: str,  # noqa: A002
+    *,
+    index: int | None = None,
+    protocol: str | None = None,
+) -> Exchange:
     """Return the record of the capture in `path`. Raises like `read_capture`."""
-    return decode(read_capture(path, format, index=index))
+    return decode(read_capture(path, format, index=index, protocol=protocol))
 
 
 def run(
@@ -42,9 +64,10 @@ def run(
     out: TextIO,
     explain: bool = False,
     index: int | None = None,
+    protocol: str | None = None,
 ) -> int:
     """Print the record of `path`, explained if asked for; return 0 when a complete answer was decoded, else 1."""
-    capture = read_capture(path, format, index=index)
+    capture = read_capture(path, format, index=index, protocol=protocol)
     exchange = decode(capture)
     events = events_of(capture) if explain else ()
     whole = record(exchange)

@@ -1,6 +1,7 @@
 """The ways to serve the golden model that a calibration compares: faithful engines, variants behind a real server."""
 
 import asyncio
+import tempfile
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -14,6 +15,7 @@ from jobs.golden import MODEL, ensure_gguf, write_variant
 from jobs.judging import view
 from jobs.lab import serve
 from jobs.version import version
+from jobs.vllm import serve_vllm
 from monitor.errors import UsageError
 from monitor.ports import Client, Probe, Scorer, Tokenizer
 from monitor.results import Evidence, RunRecord
@@ -28,6 +30,7 @@ from reference.variants.mixture import Mixture
 from reference.variants.variant import Variant
 
 PRECISION = "f16"
+_CONTEXT = 2048
 _UNSERVED = frozenset({"context", "sampler", "mixture"})
 
 
@@ -42,6 +45,8 @@ class Bench:
     clock: SystemClock
     report: Callable[[str], None]
     seed: int = 20260101
+    parallel: int = 1
+    """Requests that a server is asked for at a time."""
 
     async def asked(self, name: str, client: Client, *, concurrency: int = 1) -> RunRecord:
         """Run the probe against `client`."""
@@ -61,13 +66,26 @@ class Bench:
         )  # fmt: skip
         return Member(name=name, faithful=faithful, family=family, engine=engine, evidence=evidence)
 
-    async def llama_cpp(self, name: str, gguf: Path, *options: str, concurrency: int = 1) -> RunRecord:
-        """Serve `gguf` on loopback with `options` and run the probe against it."""
-        log = self.home / "logs" / "calibrate.log"
-        async with serve(gguf, log, "--alias", MODEL, *options) as server:
+    async def llama_cpp(
+        self, name: str, gguf: Path, *options: str, concurrency: int | None = None,
+        through: Callable[[Client], Client] | None = None,
+    ) -> RunRecord:  # fmt: skip
+        """Serve `gguf` on loopback with `options` and run the probe against it, `through` what changes requests."""
+        log, at_once = self.home / "logs" / "calibrate.log", concurrency or self.parallel
+        size = ("--parallel", str(at_once), "--ctx", str(at_once * _CONTEXT)) if at_once > 2 else ()
+        async with serve(gguf, log, "--alias", MODEL, *size, *options) as server:
             endpoint = _endpoint(name, await server.url())
             async with _client(endpoint, self.clock) as client:
-                return await self.asked(name, client, concurrency=concurrency)
+                return await self.asked(name, through(client) if through else client, concurrency=at_once)
+
+    async def vllm(self, name: str, python: Path, dtype: str) -> RunRecord:
+        """Serve the golden folder in `dtype` with the vLLM that `python` has, and run the probe against it."""
+        log = self.home / "logs" / "calibrate-vllm.log"
+        async with (
+            serve_vllm(python, self.golden, log, dtype=dtype) as url,
+            _client(_endpoint(name, url), self.clock) as client,
+        ):
+            return await self.asked(name, client)
 
     async def variant(self, variant: Variant) -> RunRecord:
         """Serve `variant` as its scheme can be served, and run the probe against it.
@@ -77,22 +95,22 @@ class Bench:
         if variant.changes in _UNSERVED:
             raise UsageError(f"variant {variant.name}: logprobs of a server do not show another {variant.changes}")
         options = variant.server_options(read_json(self.golden, "config.json"))
-        folder = self.home / "calibration"
-        folder.mkdir(parents=True, exist_ok=True)
-        if variant.changes == "template":
-            source = templates(self.golden, read_json_if_any(self.golden, "tokenizer_config.json"))["default"]
-            path = folder / "template.jinja"
-            path.write_text(variant.template(source), "utf-8")
-            options = (*options, "--template", str(path))
-        if variant.changes in {"template", "cache", "rope"}:
-            gguf = await asyncio.to_thread(ensure_gguf, self.home, "F16", self.report)
+        home = self.home / "calibration"
+        home.mkdir(parents=True, exist_ok=True)
+        # A folder of its own: two calibrations at a time must not meet.
+        with tempfile.TemporaryDirectory(dir=home) as name:
+            folder = Path(name)
+            if variant.changes == "template":
+                source = templates(self.golden, read_json_if_any(self.golden, "tokenizer_config.json"))["default"]
+                path = folder / "template.jinja"
+                path.write_text(variant.template(source), "utf-8")
+                options = (*options, "--template", str(path))
+            if variant.changes in {"template", "cache", "rope"}:
+                gguf = await asyncio.to_thread(ensure_gguf, self.home, "F16", self.report)
+            else:
+                gguf = folder / "variant.gguf"
+                await asyncio.to_thread(write_variant, self.home, spec_of(variant), gguf, self.report)
             return await self.llama_cpp(variant.name, gguf, *options)
-        gguf = folder / "variant.gguf"
-        try:
-            await asyncio.to_thread(write_variant, self.home, spec_of(variant), gguf, self.report)
-            return await self.llama_cpp(variant.name, gguf, *options)
-        finally:
-            gguf.unlink(missing_ok=True)
 
 
 def mixed(mixture: Mixture, faithful: RunRecord, degraded: RunRecord) -> RunRecord:
@@ -107,14 +125,16 @@ def rescored(record: RunRecord, scorer: Scorer) -> RunRecord:
 
     So the batches of a scorer can be compared with one another.
     """
-    aligned = [align(exchange, scorer.tokenizer) for exchange in record.exchanges]
-    scores = iter(scorer.score([item.task for item in aligned if item.task is not None]))
+    tasks = [
+        align(exchange, scorer.tokenizer).task if exchange.choice.logprobs else None for exchange in record.exchanges
+    ]
+    scores = iter(scorer.score([task for task in tasks if task is not None]))
     exchanges = []
-    for exchange, item in zip(record.exchanges, aligned, strict=True):
-        if item.task is None:
+    for exchange, task in zip(record.exchanges, tasks, strict=True):
+        if task is None:
             exchanges.append(exchange)
             continue
-        pairs = zip(item.task.gather, next(scores).gathered, strict=True)
+        pairs = zip(task.gather, next(scores).gathered, strict=True)
         rows = [dict(zip(ids, row, strict=True)) for ids, row in pairs]
         exchanges.append(_with_logprobs(exchange, rows, scorer.tokenizer))
     return replace(record, exchanges=tuple(exchanges))

@@ -1,16 +1,20 @@
 """Keeps the evidence of commands that run without a store: captures, records and verdicts as plain files."""
 
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import orjson
 
 from jobs.pipeline import Judged, Probed
-from monitor.codec import encode, plain
+from monitor.codec import decode, encode, plain
 from monitor.errors import UsageError
-from monitor.types import Endpoint
-from monitor.wire.files import dump
+from monitor.results import RunRecord, Verdict
+from monitor.types import Capture, Endpoint
+from monitor.wire.dispatch import decode as decode_capture
+from monitor.wire.files import dump, load
 
-DEFAULT = Path("weighmaster-out")
+ENDPOINT, VERDICTS = "endpoint.json", "verdicts.json"
 
 
 def prepare(folder: Path) -> Path:
@@ -36,8 +40,11 @@ def keep_probed(folder: Path, probed: Probed) -> None:
 
     Every run gets ``record.json`` and one ``NNN.capture`` per exchange, which ``weighmaster decode`` reads.
     """
+    place = _place(folder, probed.endpoint)
+    place.mkdir(parents=True, exist_ok=True)
+    (place / ENDPOINT).write_bytes(encode(probed.endpoint))
     for record, captures in zip(probed.records, probed.captures, strict=True):
-        run = _place(folder, probed.endpoint) / f"{record.run.probe}-{record.run.run_id}"
+        run = place / f"{record.run.probe}-{record.run.run_id}"
         run.mkdir(parents=True, exist_ok=True)
         (run / "record.json").write_bytes(encode(record))
         for index, capture in enumerate(captures):
@@ -49,8 +56,67 @@ def keep_judged(folder: Path, judged: Judged) -> None:
     place = _place(folder, judged.probed.endpoint)
     place.mkdir(parents=True, exist_ok=True)
     pretty = orjson.dumps([plain(verdict) for verdict in judged.verdicts], option=orjson.OPT_INDENT_2)
-    (place / "verdicts.json").write_bytes(pretty)
+    (place / VERDICTS).write_bytes(pretty)
     (place / "views.json").write_bytes(encode(list(judged.views.values())))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """What a folder holds of one endpoint: its runs, oldest first, and the verdicts that were made of them."""
+
+    place: Path
+    probed: Probed
+    verdicts: tuple[Verdict, ...]
+    n_changed: int
+
+
+def read(folder: Path, run_ids: Collection[str] | None = None) -> list[Kept]:
+    """Read what `keep_probed` and `keep_judged` wrote in `folder`, or in the place of one endpoint below it.
+
+    Exchanges are decoded from their captures again; ``n_changed`` counts those that are not what was recorded then,
+    because this version decodes otherwise. `run_ids` None takes all runs.
+
+    Raises
+    ------
+    UsageError
+        When there is no evidence, or it cannot be read.
+    """
+    places = [path.parent for path in sorted([*folder.glob(ENDPOINT), *folder.glob(f"*/{ENDPOINT}")])]
+    if not places:
+        raise UsageError(f"{folder}: no evidence here; give the folder that --out named, or that of one endpoint in it")
+    try:
+        return [_read_place(place, run_ids) for place in places]
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{folder}: evidence that cannot be read: {error}") from None
+
+
+def _read_place(place: Path, run_ids: Collection[str] | None) -> Kept:
+    endpoint = decode(Endpoint, (place / ENDPOINT).read_bytes())
+    runs = [_read_run(path.parent) for path in place.glob("*/record.json")]
+    chosen = sorted(
+        (run for run in runs if run_ids is None or run[0].run.run_id in run_ids),
+        key=lambda run: run[0].run.started_at,
+    )
+    path = place / VERDICTS
+    verdicts = [decode(Verdict, encode(one)) for one in orjson.loads(path.read_bytes())] if path.exists() else []
+    return Kept(
+        place=place, verdicts=tuple(verdicts), n_changed=sum(run[2] for run in chosen),
+        probed=Probed(
+            endpoint=endpoint, records=tuple(run[0] for run in chosen), captures=tuple(run[1] for run in chosen)
+        ),
+    )  # fmt: skip
+
+
+def _read_run(folder: Path) -> tuple[RunRecord, tuple[Capture, ...], int]:
+    """A run with its exchanges decoded again, its captures, and how many exchanges are not what they were."""
+    record = decode(RunRecord, (folder / "record.json").read_bytes())
+    captures = tuple(load(path.read_bytes(), "capture") for path in sorted(folder.glob("*.capture")))
+    fresh = tuple(
+        replace(decode_capture(capture), run_id=old.run_id, exchange_id=old.exchange_id)
+        for capture, old in zip(captures, record.exchanges, strict=True)
+    )
+    changed = sum(encode(new) != encode(old) for new, old in zip(fresh, record.exchanges, strict=True))
+    return replace(record, exchanges=fresh), captures, changed
 
 
 def _place(folder: Path, endpoint: Endpoint) -> Path:

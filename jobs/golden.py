@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from jobs.hub import fetch
 from monitor.errors import GoldenError, UsageError
 from reference.fingerprint import BUILDER, SEAL, file_sha256, seal, verify
 from reference.folder import read_json
@@ -84,29 +85,36 @@ def ensure_golden(home: Path, report: Report) -> Path:
 
 
 def build_golden(
-    home: Path, folder: Path | None, source: Path | None, revision: str | None, report: Report
-) -> Path:
-    """Return a golden folder: the packaged one, `source` (GGUF) dequantised into `folder`, or `folder` itself, sealed.
+    home: Path, folder: Path | None, source: Path | None, revision: str | None, report: Report, *,
+    repo: str | None = None,
+) -> Path:  # fmt: skip
+    """Return a golden folder: the packaged one, or `folder`, sealed.
+
+    `folder` is taken as it is, unless it is to be made of `source` (GGUF) or of the model `repo` of a hub.
 
     Raises
     ------
     UsageError
-        When a GGUF file or a revision comes without a folder.
+        When a GGUF file, a model or a revision comes without a folder, or both of the first.
     GoldenError
-        When something is missing, or cannot be read or converted.
+        When something is missing, or cannot be fetched, read or converted.
     """
     if folder is None:
-        if source is not None or revision is not None:
-            raise UsageError("--gguf and --revision need FOLDER, the golden folder to make")
+        if (source, repo, revision) != (None, None, None):
+            raise UsageError("--gguf, --hub and --revision need FOLDER, the golden folder to make")
         return ensure_golden(home, report)
+    if source is not None and repo is not None:
+        raise UsageError("--gguf and --hub are two sources of one folder; give one of them")
     if source is not None:
         if not source.is_file():
             raise GoldenError(f"{source}: not found; give the path of a GGUF file")
         report(f"unpacking {source} into {folder}")
         _run("reference.variants.from_gguf", source, folder, file_sha256(source))
         return folder
+    if repo is not None:
+        revision = fetch(repo, revision, folder, report)
     report(f"sealing {folder}")
-    seal(folder, source=folder.name, source_sha256=None, revision=revision, versions=_versions())
+    seal(folder, source=repo or folder.name, source_sha256=None, revision=revision, versions=_versions())
     return folder
 
 

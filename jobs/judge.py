@@ -2,16 +2,20 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
-from jobs.judging import judge, judged_run, view
+from jobs.judging import Drawn, GoldenSide, evidence_of, fed, golden_side, judge, judged_run
 from jobs.store_client import StoreClient
+from jobs.tolerances import tolerances_for
 from monitor.alerting import step
 from monitor.codec import encode
 from monitor.config_types import Config, ReferenceConfig
+from monitor.decision import CARD, JOINED, KIND, Past, decide, page_threshold
 from monitor.errors import GoldenError, StoreError
+from monitor.evidence import verdict
 from monitor.ports import Clock, Scorer, Spool
-from monitor.results import GoldenView, Incident, JudgedRun, RunRecord, Verdict
+from monitor.results import GoldenView, Incident, JudgedRun, RunRecord, Tolerances, Verdict
 from monitor.types import Endpoint
 
 log = logging.getLogger(__name__)
@@ -19,6 +23,7 @@ log = logging.getLogger(__name__)
 POLL_EVERY_S = 2.0
 BATCH = 8
 NEIGHBOURS = 12
+FLEET = 1000
 AGAIN_AFTER_NS = 60 * 10**9
 
 
@@ -33,6 +38,10 @@ class Judge:
         self._endpoints = {entry.endpoint.name: entry.endpoint for entry in config.endpoints}
         self._scorer_for = scorer_for
         self._scorers: dict[str, Scorer] = {}
+        self._tolerances: dict[str, Tolerances | None] = {}
+        self._drawn: Drawn = {}
+        feeding = [one.probes for one in config.detectors if one.kind in JOINED and one.probes]
+        self._threshold = page_threshold(config, frozenset().union(*feeding))
         self._try_again_ns: dict[str, int] = {}
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -45,6 +54,11 @@ class Judge:
                 n_judged = 0
             if not n_judged:
                 await _wait(stop, POLL_EVERY_S)
+
+    def close(self) -> None:
+        """Close the golden engines. Idempotent."""
+        while self._scorers:
+            self._scorers.popitem()[1].close()
 
     async def look(self) -> int:
         """Judge the runs that wait now; return how many. Raises StoreError when the store does not answer."""
@@ -59,18 +73,38 @@ class Judge:
         endpoint = self._endpoints.get(record.run.endpoint)
         if endpoint is None:
             log.warning("%s is not in the configuration: its run stays without verdict", record.run.endpoint)
-            self._append(judged_run(record, {}, (), None, at=self._clock.now()), (), ())
+            self._append(judged_run(record, GoldenSide(), (), at=self._clock.now()), (), ())
             return
         scorer = await self._scorer(endpoint)
-        views = await asyncio.to_thread(view, [record], scorer)
-        neighbours, their_views = await self._neighbours(record)
-        detectors = [one for one in self._config.detectors if one.probes is None or record.run.probe in one.probes]
-        verdicts = await asyncio.to_thread(
-            judge, endpoint, (record, *neighbours), {**their_views, **views}, scorer, detectors, at=self._clock.now()
+        tolerances = self._tolerances.get(endpoint.reference or "")
+        detectors = fed(self._config.detectors, [record])
+        own = await asyncio.to_thread(
+            golden_side, [record], scorer, detectors, tolerances=tolerances, drawn=self._drawn
         )  # fmt: skip
+        neighbours, their_views = await self._neighbours(record)
+        golden = replace(own, views={**their_views, **own.views})
+        history = await self._history(record, max((one.looks_back for one in detectors), default=0))
+        verdicts = await asyncio.to_thread(
+            judge, endpoint, (record, *neighbours), golden, detectors, at=self._clock.now(), history=history
+        )  # fmt: skip
+        verdicts += await self._joint(endpoint, record, own, verdicts)
         incidents = await self._incidents(verdicts)
-        self._append(judged_run(record, views, verdicts, scorer, at=self._clock.now()), verdicts, incidents)
+        self._append(judged_run(record, own, verdicts, at=self._clock.now()), verdicts, incidents)
         log.info("%s %s: %s", endpoint.name, record.run.probe, ", ".join(f"{v.detector} {v.status}" for v in verdicts))
+
+    async def _joint(
+        self, endpoint: Endpoint, record: RunRecord, own: GoldenSide, verdicts: tuple[Verdict, ...]
+    ) -> tuple[Verdict, ...]:
+        """The joint verdict on fidelity, where a detector that it joins has judged this run."""
+        joined = [one for one in fed(self._config.detectors, [record]) if one.kind in JOINED]
+        if not joined:
+            return ()
+        at = self._clock.now()
+        alone = await asyncio.to_thread(judge, endpoint, [record], own, joined, at=at)
+        past = _past(await self._store.verdicts(detector=KIND, limit=FLEET), endpoint.name)
+        alpha = self._config.decision.alpha
+        finding = decide(alone, verdicts, past, threshold=self._threshold, alpha=alpha)
+        return (verdict(CARD, finding, evidence_of(endpoint, [record], own), at),)
 
     async def _neighbours(self, record: RunRecord) -> tuple[tuple[RunRecord, ...], Mapping[str, GoldenView]]:
         """The newest earlier run of every other probe on this endpoint, with its golden views."""
@@ -83,11 +117,20 @@ class Judge:
         views = {one.exchange_id: one for run in judged if run.run_id in wanted for one in run.views}
         return tuple(newest.values()), views
 
+    async def _history(self, record: RunRecord, n: int) -> tuple[RunRecord, ...]:
+        """Up to `n` earlier runs of the same probe on this endpoint, oldest first."""
+        if not n:
+            return ()
+        records, _ = await self._store.runs(record.run.endpoint, record.run.probe, n + 1)
+        earlier = [other for other in records if other.run.started_at < record.run.started_at]
+        return tuple(sorted(earlier, key=lambda other: other.run.started_at)[-n:])
+
     async def _incidents(self, verdicts: tuple[Verdict, ...]) -> tuple[Incident, ...]:
         if not verdicts:
             return ()
         opened = {one.detector: one for one in await self._store.open_incidents(verdicts[0].endpoint)}
-        steps = (step(opened.get(verdict.detector), verdict) for verdict in verdicts)
+        own = (one for one in verdicts if one.detector not in JOINED)
+        steps = (step(opened.get(one.detector), one) for one in own)
         return tuple(incident for incident in steps if incident is not None)
 
     def _append(self, judged: JudgedRun, verdicts: tuple[Verdict, ...], incidents: tuple[Incident, ...]) -> None:
@@ -108,11 +151,24 @@ class Judge:
             return None
         if name not in self._scorers and self._clock.monotonic_ns() >= self._try_again_ns.get(name, 0):
             try:
-                self._scorers[name] = await asyncio.to_thread(self._scorer_for, self._config.references[name])
+                scorer = await asyncio.to_thread(self._scorer_for, self._config.references[name])
+                tolerances = tolerances_for(self._config.references[name], scorer.fingerprint)
+                self._scorers[name], self._tolerances[name] = scorer, tolerances
             except GoldenError as error:
                 log.error("reference %s: %s", name, error)  # noqa: TRY400  # the message says all
                 self._try_again_ns[name] = self._clock.monotonic_ns() + AGAIN_AFTER_NS
         return self._scorers.get(name)
+
+
+def _past(verdicts: Sequence[Verdict], endpoint: str) -> Past:
+    """What earlier joint verdicts, newest first, say of the fleet and of `endpoint`."""
+    newest: dict[str, Verdict] = {}
+    for one in verdicts:
+        newest.setdefault(one.endpoint, one)
+    fleet = {name: one.details["log_e"] for name, one in newest.items() if one.details.get("log_e") is not None}
+    own = newest.get(endpoint)
+    fleet.pop(endpoint, None)
+    return Past(state=own.details.get("state") if own else None, others=fleet)
 
 
 async def _wait(stop: asyncio.Event, seconds: float) -> None:

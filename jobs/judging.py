@@ -2,60 +2,153 @@
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 import numpy as np
 
-from jobs.alignment import align
+from jobs.alignment import Aligned, align
 from monitor.errors import GoldenError
-from monitor.ports import Detector, Scorer
-from monitor.results import Evidence, GoldenView, JudgedRun, Observation, RunRecord, Verdict
-from monitor.types import Endpoint
+from monitor.ports import Detector, Sampler, Scorer, WantsSamples
+from monitor.results import Evidence, Fingerprint, GoldenView, JudgedRun, Observation, RunRecord, Tolerances, Verdict
+from monitor.types import Endpoint, Exchange
+from monitor.wire.timing import with_golden_tokens
+
+_SEED = 20_261_129  # golden answers are the same whenever they are drawn
 
 
 def view(records: Sequence[RunRecord], scorer: Scorer | None) -> Mapping[str, GoldenView]:
     """Golden views of all answered exchanges, by exchange id; empty without a scorer.
 
     All exchanges are scored in one call, so that the engine can batch them. What the engine cannot do is the problem
-    that the views tell.
+    that the views of those exchanges tell; it costs no others.
     """
     if scorer is None:
         return {}
     exchanges = [exchange for record in records for exchange in record.exchanges if exchange.answered]
     aligned = [align(exchange, scorer.tokenizer) for exchange in exchanges]
-    scored = [item for item in aligned if item.task is not None]
+    views = {item.exchange_id: item.view(None) for item in aligned if item.task is None}
+    return {**views, **_scored([item for item in aligned if item.task is not None], scorer)}
+
+
+def _scored(aligned: Sequence[Aligned], scorer: Scorer) -> dict[str, GoldenView]:
+    """Views with scores. When the engine refuses some, halves are tried until those alone are left that it refuses."""
+    if not aligned:
+        return {}
     try:
-        scores = scorer.score([item.task for item in scored if item.task is not None])
+        scores = scorer.score([item.task for item in aligned if item.task is not None])
     except GoldenError as error:
-        return {item.exchange_id: replace(item.view(None), problem=item.problem or str(error)) for item in aligned}
-    by_exchange = {item.exchange_id: score for item, score in zip(scored, scores, strict=True)}
-    return {item.exchange_id: item.view(by_exchange.get(item.exchange_id)) for item in aligned}
+        if len(aligned) == 1:
+            return {aligned[0].exchange_id: replace(aligned[0].view(None), problem=str(error))}
+        half = len(aligned) // 2
+        return {**_scored(aligned[:half], scorer), **_scored(aligned[half:], scorer)}
+    return {item.exchange_id: item.view(score) for item, score in zip(aligned, scores, strict=True)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoldenSide:
+    """What the golden side adds to runs: who scored, what it saw, what is tolerated, and golden answers by prompt."""
+
+    fingerprint: Fingerprint | None = None
+    views: Mapping[str, GoldenView] = field(default_factory=dict)
+    tolerances: Tolerances | None = None
+    samples: Mapping[str, tuple[tuple[int, ...], ...]] = field(default_factory=dict)
+
+
+Drawn = dict[tuple[str, str, int, int], tuple[tuple[int, ...], ...]]
+"""Golden answers that were drawn already, by fingerprint, prompt, length and number."""
+
+
+def golden_side(
+    records: Sequence[RunRecord], scorer: Scorer | None, detectors: Iterable[Detector], *,
+    tolerances: Tolerances | None = None, drawn: Drawn | None = None,
+) -> GoldenSide:  # fmt: skip
+    """All that the golden side has to say about `records`, as far as `detectors` want to know.
+
+    `tolerances` that were calibrated on other weights are left out. Golden answers are drawn only for a detector that
+    wants them, and once per prompt where `drawn` is kept.
+    """
+    if scorer is None:
+        return GoldenSide()
+    mark = scorer.fingerprint
+    fits = tolerances is not None and tolerances.weights_sha256 == mark.weights_sha256
+    wanted = max((one.draws for one in fed(detectors, records) if isinstance(one, WantsSamples)), default=0)
+    return GoldenSide(
+        fingerprint=mark, views=view(records, scorer), tolerances=tolerances if fits else None,
+        samples=_samples(records, scorer, wanted, drawn if drawn is not None else {}) if wanted else {},
+    )  # fmt: skip
+
+
+def fed(detectors: Iterable[Detector], records: Sequence[RunRecord]) -> list[Detector]:
+    """Those detectors that a probe of `records` feeds."""
+    kinds = {record.run.probe for record in records}
+    return [detector for detector in detectors if detector.probes is None or detector.probes & kinds]
+
+
+def _samples(
+    records: Sequence[RunRecord], scorer: Scorer, n: int, drawn: Drawn
+) -> dict[str, tuple[tuple[int, ...], ...]]:
+    """Golden answers to all sampled requests, by prompt; empty when this golden side cannot draw."""
+    asked = {
+        exchange.request.prompt_id: exchange.request
+        for record in records for exchange in record.exchanges
+        if exchange.request and exchange.request.temperature == 1 and exchange.answered
+    }  # fmt: skip
+    if not isinstance(scorer, Sampler) or not asked:
+        return {}
+    mark = scorer.fingerprint.digest
+    keys = {name: (mark, name, request.max_tokens, n) for name, request in asked.items()}
+    for length in {request.max_tokens for request in asked.values()}:
+        new = [name for name, request in asked.items() if request.max_tokens == length and keys[name] not in drawn]
+        ids = [scorer.tokenizer.prompt_ids(asked[name].messages, asked[name].tools) for name in new]
+        with suppress(GoldenError):
+            answers = scorer.draw(ids, n=n, max_tokens=length, seed=_SEED) if ids else []
+            drawn.update({keys[name]: tuple(map(tuple, some)) for name, some in zip(new, answers, strict=True)})
+    return {name: drawn[key] for name, key in keys.items() if key in drawn}
 
 
 def judge(
-    endpoint: Endpoint, records: Sequence[RunRecord], views: Mapping[str, GoldenView], scorer: Scorer | None,
-    detectors: Iterable[Detector], *, at: datetime,
+    endpoint: Endpoint, records: Sequence[RunRecord], golden: GoldenSide, detectors: Iterable[Detector],
+    *, at: datetime, history: Sequence[RunRecord] = (),
 ) -> tuple[Verdict, ...]:  # fmt: skip
-    """Verdicts of all `detectors` on `records`. Random draws follow from the run ids, so that a replay agrees."""
-    runs = tuple(record.run for record in records)
-    evidence = Evidence(
+    """Verdicts of those `detectors` that a probe of `records` feeds.
+
+    Random draws follow from the run ids, so that a replay agrees. `history` are earlier runs of the probe of
+    ``records[0]``, oldest first.
+    """
+    evidence = evidence_of(endpoint, records, golden, history=history)
+    ids = "".join(run.run_id for run in evidence.runs)
+    seed = int.from_bytes(hashlib.blake2b(ids.encode(), digest_size=8).digest())
+    return tuple(one.run(evidence, at=at, rng=np.random.default_rng(seed)) for one in fed(detectors, records))
+
+
+def evidence_of(
+    endpoint: Endpoint, records: Sequence[RunRecord], golden: GoldenSide, *, history: Sequence[RunRecord] = ()
+) -> Evidence:
+    """All that detectors may look at."""
+    return Evidence(
         endpoint=endpoint,
-        runs=runs,
-        exchanges=tuple(exchange for record in records for exchange in record.exchanges),
-        golden=views,
-        fingerprint=scorer.fingerprint if scorer is not None else None,
+        runs=tuple(record.run for record in records),
+        exchanges=tuple(_counted(exchange, golden.views) for record in records for exchange in record.exchanges),
+        golden=golden.views,
+        fingerprint=golden.fingerprint,
+        history=tuple(history),
+        samples=golden.samples,
+        tolerances=golden.tolerances,
     )
-    seed = int.from_bytes(hashlib.blake2b("".join(run.run_id for run in runs).encode(), digest_size=8).digest())
-    return tuple(detector.run(evidence, at=at, rng=np.random.default_rng(seed)) for detector in detectors)
 
 
-def judged_run(
-    record: RunRecord, views: Mapping[str, GoldenView], verdicts: Sequence[Verdict], scorer: Scorer | None,
-    *, at: datetime,
-) -> JudgedRun:  # fmt: skip
+def _counted(exchange: Exchange, views: Mapping[str, GoldenView]) -> Exchange:
+    """The exchange with its answer counted in golden tokens, where all of the answer is known."""
+    seen = views.get(exchange.exchange_id)
+    n = seen.completion_tokens if seen else None
+    return exchange if n is None else with_golden_tokens(exchange, n)
+
+
+def judged_run(record: RunRecord, golden: GoldenSide, verdicts: Sequence[Verdict], *, at: datetime) -> JudgedRun:
     """What the store keeps about a judged run: its golden views and the effects as observations for the charts."""
-    own = tuple(views[exchange.exchange_id] for exchange in record.exchanges if exchange.exchange_id in views)
+    own = tuple(golden.views[one.exchange_id] for one in record.exchanges if one.exchange_id in golden.views)
     observations = tuple(
         Observation(metric=verdict.statistic, value=verdict.effect, n=verdict.n, k=verdict.details.get("k"))
         for verdict in verdicts
@@ -63,7 +156,7 @@ def judged_run(
     )
     return JudgedRun(
         run_id=record.run.run_id, endpoint=record.run.endpoint, judged_at=at,
-        fingerprint=scorer.fingerprint if scorer is not None else None, views=own, observations=observations,
+        fingerprint=golden.fingerprint, views=own, observations=observations,
     )  # fmt: skip
 
 

@@ -16,8 +16,12 @@ import xllamacpp
 
 from monitor.errors import UsageError
 
-_SAMPLER = {"temp": "temp", "top_p": "top_p", "top_k": "top_k", "repeat_penalty": "penalty_repeat"}
+_SAMPLER = {
+    "temp": "temp", "top_p": "top_p", "top_k": "top_k", "min_p": "min_p", "repeat_penalty": "penalty_repeat",
+}  # fmt: skip
 """Options of the sampler, and what llama.cpp calls them; they hold for requests that do not say."""
+_PLAIN = {"top_k": 0, "min_p": 0.0}
+"""llama.cpp would cut to 40 tokens and at 5% of the likeliest, unasked: not what the model was made to say."""
 
 
 def parameters(options: argparse.Namespace) -> xllamacpp.CommonParams:
@@ -75,7 +79,9 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument("--rope-freq-base", type=float)
     for name, field in _SAMPLER.items():
         kind = int if name == "top_k" else float
-        options.add_argument(f"--{name.replace('_', '-')}", type=kind, help=f"default of requests ({field})")
+        options.add_argument(
+            f"--{name.replace('_', '-')}", type=kind, default=_PLAIN.get(name), help=f"default of requests ({field})"
+        )
     options.add_argument("--max-seconds", type=float, help="stop by itself after this time")
     return options
 

@@ -2,55 +2,100 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
 from jobs.clock import SystemClock
 from jobs.pack_file import write_pack
+from jobs.pack_signature import public_key
 from jobs.references import load_torch
+from jobs.settings import catalogues
 from jobs.version import version
+from monitor.config_types import ReferenceConfig
 from monitor.errors import UsageError
 from monitor.types import Request
-from probes.logprobs import Logprobs
 from reference.engines.local import LocalEngine
 from reference.pack_making import record
+from reference.tool_parsers.families import family_of
 
 SEED = 20260101
 
 
 def make(
     folder: Path, out: Path, *, device: str, dtype: str, template: Mapping[str, Any], top_k: int, n_samples: int,
-    sample_tokens: int, variants: Sequence[str], report: Callable[[str], None],
+    sample_tokens: int, variants: Sequence[str], report: Callable[[str], None], kinds: Sequence[str] = ("logprobs",),
+    model: str | None = None, family: str | None = None, key: Ed25519PrivateKey | None = None,
 ) -> dict[str, Any]:  # fmt: skip
-    """Record the prompts of the ``logprobs`` probe with the golden weights in `folder`; return file, hash and counts.
+    """Record the prompts of probes with the golden weights in `folder`; return file, hash and counts.
+
+    Parameters
+    ----------
+    folder, out : Path
+        Golden folder, and the file to write.
+    device, dtype, template, top_k, n_samples, sample_tokens, report
+        As in `reference.pack_making.record`.
+    variants : Sequence
+        Names of variants that change weights only; ``all`` means all of them.
+    kinds : Sequence
+        Probes whose prompts are recorded.
+    model : str, optional
+        The name by which the pack is chosen among several; the folder's when None.
+    family : str, optional
+        How the model writes tool calls; told by `model` when None.
+    key : Ed25519PrivateKey, optional
+        Signs the pack.
 
     Raises
     ------
     GoldenError
         When the weights cannot be used.
     UsageError
-        When a variant is unknown, or changes something other than weights.
+        When a probe, variant or family is unknown, or a variant changes something other than weights.
     """
-    names = _weight_variants(variants)
+    names, requests, model = _weight_variants(variants), asked(kinds), model or folder.resolve().name
     report(f"loading {folder}")
-    engine = load_torch(str(folder), device, dtype, template)
+    # Checked as the configuration would: device and dtype are refused by the engine itself.
+    reference = ReferenceConfig(path=str(folder), device=device, dtype=dtype, template=dict(template))  # type: ignore[arg-type]
+    engine = load_torch(reference)
     assert isinstance(engine, LocalEngine)  # noqa: S101  # the only kind that load_torch makes
-    about = {"made_by": f"weighmaster {version()}", "probe": Logprobs.kind, "probe_version": Logprobs.version,
-             "seed": SEED, "variants": names, "tool_triggers": "not recorded", "signed": False}  # fmt: skip
-    pack = record(
-        engine, asked(), folder=folder, created_at=SystemClock().now(), about=about, template=template, top_k=top_k,
-        n_samples=n_samples, sample_tokens=sample_tokens, seed=SEED, variants=names,
-        varied=lambda name: _varied(engine, name), report=report,
-    )  # fmt: skip
-    sha256 = write_pack(pack, out)
+    known: Mapping[str, Any] = catalogues(detectors=False).probes
+    about = {"made_by": f"weighmaster {version()}", "probes": {kind: known[kind].version for kind in kinds},
+             "seed": SEED, "variants": names}  # fmt: skip
+    try:
+        pack = record(
+            engine, requests, folder=folder, created_at=SystemClock().now(), about=about, template=template,
+            top_k=top_k, n_samples=n_samples, sample_tokens=sample_tokens, seed=SEED, variants=names,
+            varied=lambda name: _varied(engine, name), report=report, model=model, family=family or family_of(model),
+        )  # fmt: skip
+    finally:
+        engine.close()
+    sha256 = write_pack(pack, out, key=key)
+    rows = {name: len(getattr(pack, name)) for name in ("prompts", "positions", "samples", "deviations", "triggers")}
     return {"file": str(out), "sha256": sha256, "bytes": out.stat().st_size, "fingerprint": pack.fingerprint.digest,
-            "prompts": len(pack.prompts), "positions": len(pack.positions), "samples": len(pack.samples),
-            "deviations": len(pack.deviations)}  # fmt: skip
+            "model": model, "signer": None if key is None else public_key(key), **rows}  # fmt: skip
 
 
-def asked() -> tuple[Request, ...]:
-    """What is recorded: the requests of the ``logprobs`` probe."""
-    return Logprobs().requests(SEED)
+def asked(kinds: Sequence[str]) -> tuple[Request, ...]:
+    """What is recorded: the requests of the probes `kinds`, each with as long an answer as its probe wants at most.
+
+    Raises
+    ------
+    UsageError
+        When there is no such probe.
+    """
+    known = catalogues(detectors=False).probes
+    unknown = [kind for kind in kinds if kind not in known]
+    if unknown:
+        raise UsageError(f"no probe of kind {', '.join(unknown)}; there are {', '.join(sorted(known))}")
+    requests: list[Request] = []
+    for kind in kinds:
+        one = known[kind]().requests(SEED)
+        longest = max(request.max_tokens for request in one)
+        requests += [replace(request, max_tokens=longest) for request in one]
+    return tuple(requests)
 
 
 def _weight_variants(wanted: Sequence[str]) -> list[str]:

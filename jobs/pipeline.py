@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from jobs.judging import judge, view
+from jobs.judging import golden_side, judge
 from monitor.ports import Client, Clock, Detector, Probe, Scorer
-from monitor.results import GoldenView, RunRecord, Verdict
+from monitor.results import GoldenView, RunRecord, Tolerances, Verdict
 from monitor.summary import Summary, summarise
 from monitor.types import Capture, Endpoint
 from probes.run import run_probe
@@ -63,8 +63,12 @@ async def probe_endpoint(
     return Probed(endpoint=endpoint, records=tuple(records), captures=tuple(captures))
 
 
-def judge_endpoint(probed: Probed, scorer: Scorer | None, detectors: Iterable[Detector], clock: Clock) -> Judged:
-    """Score and judge what was probed."""
-    views = view(probed.records, scorer)
-    verdicts = judge(probed.endpoint, probed.records, views, scorer, detectors, at=clock.now())
-    return Judged(probed=probed, views=views, verdicts=verdicts)
+def judge_endpoint(
+    probed: Probed, scorer: Scorer | None, detectors: Iterable[Detector], clock: Clock, *,
+    tolerances: Tolerances | None = None,
+) -> Judged:  # fmt: skip
+    """Score and judge what was probed. Detectors that look back are left out: here is no history."""
+    present = [one for one in detectors if not one.looks_back]
+    golden = golden_side(probed.records, scorer, present, tolerances=tolerances)
+    verdicts = judge(probed.endpoint, probed.records, golden, present, at=clock.now())
+    return Judged(probed=probed, views=golden.views, verdicts=verdicts)

@@ -1,5 +1,6 @@
 """Makes the golden engine that a configuration names; the only place where engines meet addresses and keys."""
 
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from monitor.types import Endpoint
 from probes.heartbeat import Heartbeat
 from probes.limits import Limits
 from reference.engines.marks import declared
+from reference.fingerprint import require_revision
 from reference.tokenizer import GoldenTokenizer
 
 # A big model may think for long, and nobody is timed here.
@@ -36,7 +38,7 @@ def scorer_for(reference: ReferenceConfig) -> Scorer:
     return _MAKERS[reference.engine](reference)
 
 
-def load_torch(path: str, device: str, dtype: str, template: Mapping[str, Any], threads: int | None = None) -> Scorer:
+def load_torch(reference: ReferenceConfig, threads: int | None = None) -> Scorer:
     """Load golden weights into this process. A function of its own, so that worker processes can be told to call it."""
     try:
         from reference.engine import TorchEngine  # noqa: PLC0415  # torch is imported only when a reference needs it
@@ -44,7 +46,10 @@ def load_torch(path: str, device: str, dtype: str, template: Mapping[str, Any], 
         raise GoldenError(
             f"the engine torch needs {error.name}: pip install 'weighmaster[reference]', or use a server or a pack"
         ) from error
-    return TorchEngine.load(Path(path), device=device, dtype=dtype, threads=threads, template_options=template)
+    return TorchEngine.load(
+        Path(reference.paths[0]), device=reference.device, dtype=reference.dtype, threads=threads,
+        revision=reference.revision, template_options=reference.template,
+    )  # fmt: skip
 
 
 class HttpAsk:
@@ -76,7 +81,7 @@ class HttpAsk:
 
 def _torch(reference: ReferenceConfig) -> Scorer:
     if reference.workers == 1:
-        return load_torch(reference.path, reference.device, reference.dtype, reference.template)
+        return load_torch(reference)
     from jobs.scoring_pool import pool_of  # noqa: PLC0415  # only who asks for workers pays for them
 
     return pool_of(reference)
@@ -86,7 +91,7 @@ def _server(reference: ReferenceConfig) -> Scorer:
     from reference.engines.server import ServerEngine  # noqa: PLC0415
 
     url, model, key = _address(reference)
-    folder = Path(reference.path)
+    folder = _folder(reference)
     mark = declared(folder, engine="server", url=url, model=model, versions={})
     tokenizer = GoldenTokenizer.load(folder, options=reference.template)
     ask = HttpAsk(url, key)
@@ -104,7 +109,7 @@ def _official(reference: ReferenceConfig) -> Scorer:
     from reference.engines.official import OfficialEngine  # noqa: PLC0415
 
     url, model, _ = _address(reference)
-    folder = Path(reference.path)
+    folder = _folder(reference)
     return OfficialEngine(
         fingerprint=declared(folder, engine="official", url=url, model=model, versions={}),
         tokenizer=GoldenTokenizer.load(folder, options=reference.template), client=_client(reference),
@@ -112,9 +117,17 @@ def _official(reference: ReferenceConfig) -> Scorer:
 
 
 def _pack(reference: ReferenceConfig) -> Scorer:
-    from jobs.pack_file import open_pack  # noqa: PLC0415  # pyarrow only where a pack is read
+    from jobs.golden import default_home  # noqa: PLC0415
+    from jobs.pack_choice import chosen_pack  # noqa: PLC0415  # pyarrow only where a pack is read
 
-    return open_pack(Path(reference.path), sha256=reference.sha256)
+    return chosen_pack(reference, default_home(os.environ) / "packs")
+
+
+def _folder(reference: ReferenceConfig) -> Path:
+    """The golden folder of an engine that computes elsewhere, of the revision that is wanted."""
+    folder = Path(reference.paths[0])
+    require_revision(folder, reference.revision)
+    return folder
 
 
 def _address(reference: ReferenceConfig) -> tuple[str, str, str | None]:

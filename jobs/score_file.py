@@ -25,7 +25,14 @@ def run(file: Path, reference: ReferenceConfig, *, echo: Callable[[str], None], 
     GoldenError
         When the weights cannot be used, or an answer cannot be scored.
     """
-    scorer = scorer_for(reference)
+    scorer: Any = scorer_for(reference)
+    try:
+        _run(file, scorer, echo, report)
+    finally:
+        scorer.close()
+
+
+def _run(file: Path, scorer: Any, echo: Callable[[str], None], report: Callable[[str], None]) -> None:
     tasks = list(_tasks(file, scorer.tokenizer))
     started_ns = time.perf_counter_ns()
     for at, scores in _each(scorer, tasks):
@@ -34,8 +41,6 @@ def run(file: Path, reference: ReferenceConfig, *, echo: Callable[[str], None], 
     n_tokens = sum(len(task.completion_ids) for task in tasks)
     speed = f"{n_tokens / seconds:.0f} tokens/s{_memory(scorer)}"
     report(f"{n_tokens} tokens of {len(tasks)} answers in {seconds:.1f} s, {speed}")
-    if callable(close := getattr(scorer, "close", None)):
-        close()
 
 
 def _each(scorer: Any, tasks: list[ScoreTask]) -> Iterator[tuple[int, Scores]]:

@@ -1,6 +1,7 @@
 """Makes the scorer that runs on several processes: on the CPU, or on one GPU each."""
 
 import os
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -26,7 +27,7 @@ def pool_of(reference: ReferenceConfig) -> PoolScorer:
     executor = ProcessExecutor(partial(start, reference), reference.workers)
     try:
         mark = executor.identify()
-        tokenizer = GoldenTokenizer.load(Path(reference.path), options=reference.template)
+        tokenizer = GoldenTokenizer.load(Path(reference.paths[0]), options=reference.template)
     except GoldenError:
         executor.close()
         raise
@@ -37,4 +38,4 @@ def start(reference: ReferenceConfig, number: int) -> Scorer:
     """Load the engine of worker `number`: with device cuda on the GPU of that number, else on a share of the cores."""
     device = f"cuda:{number}" if reference.device == "cuda" else reference.device
     threads = max(1, (os.cpu_count() or 1) // reference.workers)
-    return load_torch(reference.path, device, reference.dtype, reference.template, threads)
+    return load_torch(replace(reference, device=device), threads)

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from jobs.backlog import Backlog
-from jobs.clients import http_client
+from jobs.clients import client_of
 from jobs.clock import SystemClock
 from jobs.event_loop import run
 from jobs.only_one import only_one
@@ -63,9 +63,7 @@ async def _agent(config: Config, store_url: str, stop: asyncio.Event) -> None:
     async with Heartbeat(clock).beating() as heartbeat:
         agent = Agent(
             config, Backlog(spool), store, clock,
-            lambda entry: http_client(
-                entry.endpoint, entry.api_key.get_secret_value() if entry.api_key else None, clock, heartbeat
-            ),
+            lambda entry: client_of(entry, clock, heartbeat),
         )  # fmt: skip
         # A full collection over all that is loaded stops the loop for 20 to 40 ms (docs/benchmarks.md).
         gc.collect()
@@ -83,9 +81,11 @@ async def _judge(config: Config, store_url: str, stop: asyncio.Event) -> None:
 
     spool = SqliteSpool(Path(config.agent.spool).with_name("judge-spool.sqlite"), writer="judge")
     store = StoreClient(store_url, token=_token(config))
+    judge = Judge(config, spool, store, SystemClock(), scorer_for)
     try:
-        await Judge(config, spool, store, SystemClock(), scorer_for).run(stop)
+        await judge.run(stop)
     finally:
+        judge.close()
         await store.aclose()
         spool.close()
 

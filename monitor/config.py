@@ -21,6 +21,7 @@ from monitor.config_types import (
     Catalogues,
     Config,
     DashboardConfig,
+    DecisionConfig,
     EndpointConfig,
     EndpointEntry,
     FileShape,
@@ -69,6 +70,7 @@ def load(text: str, environ: Mapping[str, str], catalogues: Catalogues, *, sourc
         "store": _section(checker, StoreConfig, "store"),
         "dashboard": _section(checker, DashboardConfig, "dashboard"),
         "agent": _section(checker, AgentConfig, "agent"),
+        "decision": _section(checker, DecisionConfig, "decision"),
         "references": {name: checker.make(ReferenceConfig, ("references", name)) for name in references},
         "endpoints": _endpoints(checker, catalogues),
         "plans": _plans(checker, catalogues),
@@ -83,7 +85,7 @@ def json_schema(catalogues: Catalogues) -> dict[str, Any]:
     """Return the JSON Schema of the file, with the fields of every probe and detector of `catalogues`."""
     described = partial(model_of, describe=True)
     file, reference, entry = described(FileShape), described(ReferenceConfig), described(EndpointEntry)
-    single = {"store": StoreConfig, "dashboard": DashboardConfig, "agent": AgentConfig}
+    single = {"store": StoreConfig, "dashboard": DashboardConfig, "agent": AgentConfig, "decision": DecisionConfig}
     sections = {name: described(kind) for name, kind in single.items()}
     probes = {kind: described(probe, PlanEntry) for kind, probe in catalogues.probes.items()}
     detectors = {kind: described(detector) for kind, detector in (catalogues.detectors or {}).items()}
@@ -160,14 +162,22 @@ def _endpoints(checker: Checker, catalogues: Catalogues) -> tuple[EndpointConfig
         entry = checker.make(EndpointEntry, path)
         if entry is not None:
             check_dialect(checker, path, entry, catalogues.dialects)
+            _check_proxy(checker, (*path, "proxy"), entry)
             found.append(_endpoint(entry))
     return tuple(found)
 
 
+def _check_proxy(checker: Checker, path: Path, entry: EndpointEntry) -> None:
+    """Refuse a password in the file, as for keys."""
+    if entry.proxy and "@" in entry.proxy.get_secret_value() and path not in checker.document.filled:
+        checker.add(path, "is a secret in clear text", "write ${NAME} and set NAME in the environment")
+
+
 def _endpoint(entry: EndpointEntry) -> EndpointConfig:
-    values = {item.name: getattr(entry, item.name) for item in fields(entry) if item.name != "api_key"}
+    values = {item.name: getattr(entry, item.name) for item in fields(entry)}
+    client = {name: values.pop(name) for name in ("api_key", "http2", "proxy")}
     values["provider"] = entry.provider or entry.name.partition("/")[0]
-    return EndpointConfig(endpoint=Endpoint(**values), api_key=entry.api_key)
+    return EndpointConfig(endpoint=Endpoint(**values), **client)
 
 
 def _plans(checker: Checker, catalogues: Catalogues) -> tuple[ProbePlan, ...]:

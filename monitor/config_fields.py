@@ -12,11 +12,14 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationInfo, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from monitor.tolerances import PRECISIONS, is_precision
+
 _UNIT_S = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)([smhd])")
 _ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:\[\]/@]+):([0-9]{1,5})")
 
-_DEVICE = r"^(auto|cpu|mps|cuda(:[0-9]{1,3})?)$"
+_DEVICE = r"^(auto|cpu|mps|cuda(:[0-9]{1,3})?|balanced|sequential)$"
+_PUBLIC_KEY = r"^ed25519:[0-9a-f]{64}$"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +121,27 @@ def check_secret(value: SecretStr | None) -> SecretStr | None:
     return SecretStr(text)
 
 
+def check_proxy(value: SecretStr | None) -> SecretStr | None:
+    """Return the address of a proxy without a slash at the end, or None when it is empty.
+
+    Raises
+    ------
+    PydanticCustomError
+        When it is not http(s)://HOST:PORT, with or without a user name and password.
+    """
+    text = value.get_secret_value().strip().rstrip("/") if value else ""
+    if not text:
+        return None
+    try:
+        parts = urlsplit(text)
+        is_address = parts.scheme in {"http", "https"} and bool(parts.hostname) and bool(parts.port)
+    except ValueError:
+        is_address = False
+    if not is_address or parts.path or parts.query or parts.fragment or not text.isprintable() or " " in text:
+        raise mistake("is not the address of a proxy", "write http://HOST:PORT or https://HOST:PORT")
+    return SecretStr(text)
+
+
 def _among(what: str) -> Callable[[str, ValidationInfo], str]:
     def check(value: str, info: ValidationInfo) -> str:
         known: Collection[str] = (info.context or {}).get(what, ())
@@ -128,6 +152,12 @@ def _among(what: str) -> Callable[[str, ValidationInfo], str]:
     return check
 
 
+def _precision(value: str) -> str:
+    if not is_precision(value):
+        raise unknown("precision", PRECISIONS)
+    return value
+
+
 def _name(value: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._:@+/-]*", value):
         raise mistake("is not a usable name", "letters, digits and . _ : @ + / - only, such as acme/llama-3.3-70b")
@@ -136,7 +166,13 @@ def _name(value: str) -> str:
 
 def _device(value: str) -> str:
     if not re.fullmatch(_DEVICE, value):
-        raise mistake("is not a device", "auto, cpu, cuda, cuda:N or mps")
+        raise mistake("is not a device", "auto, cpu, cuda, cuda:N, mps, balanced or sequential")
+    return value
+
+
+def _public_key(value: str) -> str:
+    if not re.fullmatch(_PUBLIC_KEY, value):
+        raise mistake("is not a public key", "ed25519: and 64 hex digits, as `reference pack-key` prints it")
     return value
 
 
@@ -172,14 +208,23 @@ BaseUrl = Annotated[str, AfterValidator(check_base_url), Field(json_schema_extra
 Secret = Annotated[SecretStr | None, AfterValidator(check_secret)]
 """A key or token; None when there is none."""
 
+Proxy = Annotated[SecretStr | None, AfterValidator(check_proxy)]
+"""The address of a proxy, which may hold credentials; None when there is none."""
+
 Device = Annotated[str, AfterValidator(_device), Field(json_schema_extra={"pattern": _DEVICE})]
 """Where weights run."""
+
+PublicKey = Annotated[str, AfterValidator(_public_key), Field(json_schema_extra={"pattern": _PUBLIC_KEY})]
+"""Who may sign a pack."""
 
 Protocol = Annotated[str, AfterValidator(_among("protocol"))]
 """One of the protocols of the catalogue."""
 
 DialectName = Annotated[str, AfterValidator(_among("dialect"))]
 """One of the dialects of the catalogue."""
+
+Precision = Annotated[str, AfterValidator(_precision)]
+"""What a provider says it serves."""
 
 ReferenceName = Annotated[str, AfterValidator(_among("reference"))]
 """One of the file's references."""

@@ -5,25 +5,32 @@ The same rule holds for probes and detectors: a field of the dataclass is a key 
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field, SecretStr
 
 from monitor.config_fields import (
     Address,
     BaseUrl,
-    Device,
     DialectName,
     Duration,
     Listen,
     Name,
+    Precision,
     Protocol,
+    Proxy,
     ReferenceName,
     Secret,
     Text,
 )
+from monitor.config_reference import ReferenceConfig
 from monitor.types import Endpoint
 from monitor.wire.wording import Dialect
+
+__all__ = [
+    "AgentConfig", "Catalogues", "Config", "DashboardConfig", "DecisionConfig", "EndpointConfig", "EndpointEntry",
+    "FileShape", "PlanEntry", "ProbePlan", "ReferenceConfig", "StoreConfig",
+]  # fmt: skip
 
 _STORE_AT = Address(host="127.0.0.1", port=8317)
 _DASHBOARD_AT = Address(host="127.0.0.1", port=8501)
@@ -73,41 +80,13 @@ class AgentConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReferenceConfig:
-    """A golden model."""
+class DecisionConfig:
+    """When evidence is enough to call somebody."""
 
-    engine: Literal["torch", "server", "official", "pack"] = "torch"
-    """What knows the golden answers: weights in this process, a trusted server, the vendor's API, or a recording."""
-    path: Text
-    """Folder with tokenizer, template and (for torch) weights, or the pack file; relative to the working directory."""
-    device: Device = "auto"
-    """auto, cpu, cuda, cuda:N or mps; torch only."""
-    dtype: Literal["float32", "bfloat16", "float16"] = "float32"
-    """Precision in which the golden weights are run; torch only."""
-    workers: Annotated[int, Field(ge=1)] = 1
-    """Processes that score; with device cuda each takes a GPU of its own. torch only."""
-    template: dict[str, str | bool | float] = field(default_factory=dict)
-    """Variables of the chat template, such as enable_thinking: false."""
-    url: BaseUrl | None = None
-    """Address of the server or the official API, such as http://127.0.0.1:8000/v1."""
-    model: Text | None = None
-    """The name that the server or API knows the model by."""
-    api_key: Secret = None
-    """Written as ${NAME}; server and official only."""
-    protocol: Protocol = "openai_chat"
-    """How the server or API speaks."""
-    parallel: Annotated[int, Field(ge=1)] = 4
-    """Requests in flight to the server at once."""
-    sha256: Text | None = None
-    """The hash that the pack must have; absent: any."""
-
-    def __post_init__(self) -> None:
-        """Refuse an address that is missing, or that nothing would ask."""
-        remote = self.engine in {"server", "official"}
-        if remote and not (self.url and self.model):
-            raise ValueError(f"the engine {self.engine} needs `url` and `model`")
-        if not remote and (self.url or self.model):
-            raise ValueError(f"the engine {self.engine} asks no `url` and no `model`; use server or official")
+    false_pages_per_month: Annotated[float, Field(gt=0)] = 1.0
+    """False alarms about fidelity that the whole fleet may expect in 30 days."""
+    alpha: Annotated[float, Field(gt=0, lt=1)] = 0.01
+    """Expected share of wrong names among the endpoints that are said to differ now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,10 +109,14 @@ class EndpointEntry:
     """The provider that a router must use, with dialects that can hold it to one."""
     api_key: Secret = None
     """Written as ${NAME}; absent or empty: no key is sent."""
+    http2: bool = False
+    """Offer HTTP/2. httpx's own transport then carries the bytes, whose stamps are later; records say so."""
+    proxy: Proxy = None
+    """Address of a proxy, http://HOST:PORT, as ${NAME} where it holds credentials; the same holds as for HTTP/2."""
     reference: ReferenceName | None = None
     """The golden model it claims to serve, one of ``references``."""
-    precision: Text | None = None
-    """What the provider declares that it serves: bf16, fp8, int4, ..."""
+    precision: Precision | None = None
+    """What the provider declares that it serves: bf16, fp8, int4, q4_k_m, ...; absent or unknown: full precision."""
     context: Annotated[int, Field(ge=1)] | None = None
     """Declared context length in tokens."""
     price_in_usd: Annotated[float, Field(ge=0)] | None = None
@@ -171,6 +154,8 @@ class FileShape:
     """The pages."""
     agent: dict[str, Any] = field(default_factory=dict)
     """The process that probes."""
+    decision: dict[str, Any] = field(default_factory=dict)
+    """When evidence is enough to call somebody."""
     references: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Golden models by name."""
     endpoints: Annotated[tuple[dict[str, Any], ...], Field(min_length=1)]
@@ -183,10 +168,12 @@ class FileShape:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndpointConfig:
-    """An endpoint and the key for it, kept apart so that only the client sees the key."""
+    """An endpoint, and what only its client sees: the key, and how to get there."""
 
     endpoint: Endpoint
     api_key: SecretStr | None = None
+    http2: bool = False
+    proxy: SecretStr | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,6 +193,7 @@ class Config:
     store: StoreConfig
     dashboard: DashboardConfig
     agent: AgentConfig
+    decision: DecisionConfig
     references: Mapping[str, ReferenceConfig]
     endpoints: tuple[EndpointConfig, ...]
     plans: tuple[ProbePlan, ...]

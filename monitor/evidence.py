@@ -1,17 +1,24 @@
 """What detectors share: picking exchanges out of the evidence, and writing verdicts."""
 
 import hashlib
-from collections.abc import Mapping
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from monitor.results import Evidence, Status, Verdict
+from monitor.results import Evidence, GoldenPosition, GoldenView, Status, Verdict
+from monitor.types import Exchange
+from monitor.wire.usage import read_usage
+
+_CERTAIN_NATS = 1e-4  # below this the endpoint's first choice has all the probability there is
+_UNSURE_NATS = 0.05
+_MOST_NATS = 690.0  # e to this is still a number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """The part of a verdict that a detector decides."""
+    """The part of a verdict that a detector decides. ``log_e`` is the natural log of the e-value."""
 
     status: Status
     cause: str | None
@@ -22,6 +29,7 @@ class Finding:
     n: int = 0
     threshold: float | None = None
     p_value: float | None = None
+    log_e: float | None = None
     mde: float | None = None
     band: str | None = None
     details: Mapping[str, Any] | None = None
@@ -57,6 +65,7 @@ def verdict(card: Card, finding: Finding, evidence: Evidence, at: datetime) -> V
         n=finding.n,
         threshold=finding.threshold,
         p_value=finding.p_value,
+        e_value=None if finding.log_e is None else math.exp(min(finding.log_e, _MOST_NATS)),
         mde=finding.mde,
         band=finding.band,
         reason=finding.reason,
@@ -64,3 +73,38 @@ def verdict(card: Card, finding: Finding, evidence: Evidence, at: datetime) -> V
         fingerprint=evidence.fingerprint.digest if evidence.fingerprint else None,
         details=dict(finding.details or {}),
     )
+
+
+def asked_by(evidence: Evidence, probes: Collection[str]) -> Iterator[tuple[Exchange, GoldenView]]:
+    """Yield the answered exchanges of runs of `probes` that the golden side has looked at, with its view."""
+    runs = {run.run_id for run in evidence.runs if run.probe in probes}
+    for exchange in evidence.exchanges:
+        view = evidence.golden.get(exchange.exchange_id)
+        if exchange.run_id in runs and exchange.answered and view is not None:
+            yield exchange, view
+
+
+def prompt_of(exchange: Exchange) -> str:
+    """The cluster of the statistics: the name of the prompt."""
+    return exchange.request.prompt_id if exchange.request else exchange.exchange_id
+
+
+def is_misread(exchange: Exchange, view: GoldenView) -> bool | None:
+    """Whether the endpoint counts another prompt than golden renders; None where it counts none."""
+    reported = read_usage(exchange.usage or {}).input_total
+    return None if reported is None or view.prompt_tokens is None else reported != view.prompt_tokens
+
+
+def mostly_misread(pairs: Collection[tuple[Exchange, GoldenView]]) -> bool:
+    """Whether the endpoint's prompt differs from golden's on most exchanges that tell: no fault of weights."""
+    known = [found for exchange, view in pairs if (found := is_misread(exchange, view)) is not None]
+    return bool(known) and sum(known) * 2 > len(known)
+
+
+def after_sampler(positions: Iterable[GoldenPosition]) -> bool:
+    """Whether the endpoint's logprobs are those after temperature 0: all on one token, where golden is not sure.
+
+    Nothing of the weights is left in them.
+    """
+    unsure = [one for one in positions if one.endpoint_top and one.golden_top1_logprob < -_UNSURE_NATS]
+    return bool(unsure) and 2 * sum(max(one.endpoint_top) > -_CERTAIN_NATS for one in unsure) > len(unsure)

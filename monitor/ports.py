@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,11 +60,15 @@ class Tokenizer(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreTask:
-    """A prompt and an answer to teacher-force. ``gather[t]`` are ids whose logprobs are wanted at position t."""
+    """A prompt and an answer to teacher-force. ``gather[t]`` are ids whose logprobs are wanted at position t.
+
+    ``drawn`` says that the answer was sampled at temperature 1, and asks for what tests of samplers need.
+    """
 
     prompt_ids: tuple[int, ...]
     completion_ids: tuple[int, ...]
     gather: tuple[tuple[int, ...], ...] = ()
+    drawn: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +77,10 @@ class Scores:
 
     ``logprob`` (T,) of the given token, ``rank`` (T,) with 0 the most likely, ``entropy_nats`` (T,),
     ``top_ids`` and ``top_logprobs`` (T, k) in descending order, ``gathered[t]`` aligned with ``ScoreTask.gather[t]``.
+
+    Of ``drawn`` tasks, where the engine knows the whole distribution: ``mass_above`` (T,) the probability of all
+    likelier tokens, ``said_mass`` (T,) that of the tokens which the answer holds before t, ``log_norms`` (T, rules) the
+    ln Z of `monitor.stats.samplers.RULES`.
     """
 
     logprob: Floats
@@ -81,6 +89,9 @@ class Scores:
     top_ids: Ints
     top_logprobs: Floats
     gathered: tuple[Floats, ...]
+    mass_above: Floats | None = None
+    said_mass: Floats | None = None
+    log_norms: Floats | None = None
 
 
 class Scorer(Protocol):
@@ -98,6 +109,32 @@ class Scorer(Protocol):
 
     def score(self, tasks: Sequence[ScoreTask], *, top_k: int = 20) -> list[Scores]:
         """Score all `tasks` in batched forwards; results in the order of `tasks`."""
+        ...
+
+    def close(self) -> None:
+        """Give back connections, threads, processes and memory. Idempotent."""
+        ...
+
+
+@runtime_checkable
+class WantsSamples(Protocol):
+    """A detector that compares with golden answers (``Evidence.samples``): `draws` of them for every prompt."""
+
+    @property
+    def draws(self) -> int:
+        """How many golden answers to each prompt."""
+        ...
+
+
+@runtime_checkable
+class Sampler(Protocol):
+    """Golden weights that draw answers: engines that compute, and packs that hold drawn ones."""
+
+    def draw(self, prompts: Sequence[Sequence[int]], *, n: int, max_tokens: int, seed: int) -> list[list[list[int]]]:
+        """Draw `n` answers at temperature 1 to each of `prompts` (token ids), as token ids without the end token.
+
+        Raises GoldenError when it cannot.
+        """
         ...
 
 
@@ -197,12 +234,14 @@ class Probe(Protocol):
 class Detector(Protocol):
     """How to judge. A frozen dataclass whose fields are its thresholds; one file, constant ``DETECTOR``.
 
-    ``probes`` are the kinds of probes that feed it, None for any.
+    ``probes`` are the kinds of probes that feed it, None for any. ``looks_back`` is how many earlier runs of the same
+    probe it wants in ``Evidence.history``.
     """
 
     kind: ClassVar[str]
     version: ClassVar[int]
     probes: ClassVar[frozenset[str] | None]
+    looks_back: ClassVar[int]
     metrics: ClassVar[tuple[Metric, ...]]
 
     def run(self, evidence: Evidence, *, at: datetime, rng: np.random.Generator) -> Verdict:

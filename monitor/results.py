@@ -107,9 +107,14 @@ class GoldenPosition:
     """The golden model's view of one position of an endpoint's answer, aligned with the endpoint's alternatives.
 
     ``endpoint_top`` and ``golden_top`` are logprobs of the *same* tokens (those that the endpoint listed), in the
-    endpoint's order, natural log, at least one. ``endpoint_at_golden_top1`` is None when the endpoint did not list
-    golden's most likely token. Where the golden side knows only its most likely tokens (a server, a pack), logprob,
-    rank and entropy are None, and the pair of tops holds the tokens that it knows.
+    endpoint's order, natural log; empty where the endpoint gave none. ``endpoint_at_golden_top1`` is None when the
+    endpoint did not list golden's most likely token, ``top1_same`` when it listed nothing. Where the golden side knows
+    only its most likely tokens (a server, a pack), logprob, rank and entropy are None, and the pair of tops holds the
+    tokens that it knows.
+
+    For answers sampled at temperature 1, where the golden side knows the whole distribution: ``mass_above`` is the
+    probability of all tokens likelier than the given one, ``said_mass`` that of the tokens said before in this answer,
+    ``was_said`` whether the given one is among them, ``log_norms`` the ln Z of `monitor.stats.samplers.RULES`.
     """
 
     position: int
@@ -120,9 +125,13 @@ class GoldenPosition:
     golden_top1_logprob: float
     endpoint_logprob: float | None
     endpoint_at_golden_top1: float | None
-    top1_same: bool
-    endpoint_top: tuple[float, ...]
-    golden_top: tuple[float, ...]
+    top1_same: bool | None
+    endpoint_top: tuple[float, ...] = ()
+    golden_top: tuple[float, ...] = ()
+    mass_above: float | None = None
+    said_mass: float | None = None
+    was_said: bool | None = None
+    log_norms: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,16 +139,21 @@ class GoldenView:
     """What the golden side says about one exchange.
 
     ``prompt_tokens`` is the length of the prompt rendered with the golden template and tokenizer, ``prompt_parts`` its
-    tokens by part (``system``, ``tools``, ``history``, ``stub``). ``canonical`` says whether the endpoint's tokens are
-    those that the golden tokenizer makes of their text, None when the endpoint does not show its tokens. ``problem``
-    says why ``positions`` is empty although the exchange was answered.
+    tokens by part (``system``, ``tools``, ``history``, ``stub``). ``tokens_from`` says where the tokens of the answer
+    were taken from: the endpoint's logprob entries, or its text in the golden tokenizer's own split. ``canonical`` says
+    whether the endpoint's tokens are those that the golden tokenizer makes of their text; where only text is there, it
+    is False when the endpoint counts another number of tokens, and None when it counts none. ``problem`` says what of
+    the answer could not be compared, and why. ``completion_tokens`` is the length of the whole answer in golden tokens,
+    None where only a part of it is known.
     """
 
     exchange_id: str
     run_id: str
     prompt_tokens: int | None
     prompt_parts: Mapping[str, int] = field(default_factory=dict)
+    tokens_from: Literal["logprobs", "text"] | None = None
     canonical: bool | None = None
+    completion_tokens: int | None = None
     positions: tuple[GoldenPosition, ...] = ()
     problem: str | None = None
 
@@ -157,14 +171,39 @@ class JudgedRun:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Tolerances:
+    """What faithful servers of a reference may show, by metric and declared precision (`monitor.tolerances`).
+
+    ``by_metric[metric][precision]`` is in the metric's unit; precision ``full`` is 16 bit and above. ``weights_sha256``
+    is that of the golden weights which were calibrated.
+    """
+
+    weights_sha256: str
+    by_metric: Mapping[str, Mapping[str, float]]
+
+    def allowed(self, metric: str, precision: str) -> float | None:
+        """Return the tolerance; None when this metric was not calibrated for this precision."""
+        return self.by_metric.get(metric, {}).get(precision)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """All that a detector may look at: exchanges of one endpoint, golden views by ``exchange_id``."""
+    """All that a detector may look at: exchanges of one endpoint, golden views by ``exchange_id``.
+
+    ``history`` are earlier runs of the newest run's probe, oldest first, as many as the detector looks back
+    (`monitor.ports.Detector.looks_back`). ``samples`` are golden answers (token ids, without the end token) by
+    ``prompt_id``, to the requests that were sampled. ``tolerances`` are calibrated for the reference, None where it is
+    not calibrated: detectors then go by their own defaults.
+    """
 
     endpoint: Endpoint
     runs: tuple[Run, ...]
     exchanges: tuple[Exchange, ...]
     golden: Mapping[str, GoldenView] = field(default_factory=dict)
     fingerprint: Fingerprint | None = None
+    history: tuple[RunRecord, ...] = ()
+    samples: Mapping[str, tuple[tuple[int, ...], ...]] = field(default_factory=dict)
+    tolerances: Tolerances | None = None
 
 
 Status = Literal["pass", "suspect", "fail", "inconclusive"]

@@ -5,6 +5,9 @@ from dataclasses import dataclass
 
 from monitor.results import Status, Verdict
 
+NO_HISTORY = "no_history"
+"""Cause of a verdict of a detector that looks back, on an endpoint that is too new."""
+
 _SEVERITY: dict[Status, int] = {"pass": 0, "inconclusive": 1, "suspect": 2, "fail": 3}
 
 
@@ -21,11 +24,15 @@ class Summary:
 
 
 def summarise(verdicts: Sequence[Verdict]) -> Summary:
-    """Fold the verdicts of one endpoint; without any, nothing is known."""
+    """Fold the verdicts of one endpoint; without any, nothing is known.
+
+    A detector that compares with the past and has none yet says so in its own verdict; it holds nothing else up.
+    """
     if not verdicts:
         return Summary("inconclusive", ("not_run",), "no detector has judged this endpoint yet")
-    worst = max((verdict.status for verdict in verdicts), key=_SEVERITY.__getitem__)
-    named = [verdict for verdict in verdicts if verdict.status == worst]
+    present = [verdict for verdict in verdicts if verdict.cause != NO_HISTORY] or verdicts
+    worst = max((verdict.status for verdict in present), key=_SEVERITY.__getitem__)
+    named = [verdict for verdict in present if verdict.status == worst]
     causes = () if worst == "pass" else tuple(_unique(verdict.cause for verdict in named if verdict.cause))
     return Summary(worst, causes, "; ".join(_unique(verdict.reason for verdict in named)))
 

@@ -99,7 +99,10 @@ def check(tasks: Sequence[ScoreTask], *, n_vocab: int, context: int | None) -> N
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Scores of the positions of a whole batch, one under the other; the columns of `gathered` are padded."""
+    """Scores of the positions of a whole batch, one under the other; the columns of `gathered` are padded.
+
+    The last three are there when a task of the batch is ``drawn``.
+    """
 
     logprob: Floats
     rank: Ints
@@ -107,6 +110,9 @@ class Table:
     top_ids: Ints
     top_logprobs: Floats
     gathered: Floats
+    mass_above: Floats | None = None
+    said_mass: Floats | None = None
+    log_norms: Floats | None = None
 
 
 def unpack(table: Table, tasks: Sequence[ScoreTask]) -> list[Scores]:
@@ -127,6 +133,10 @@ def unanswered(top_k: int) -> Scores:
 def _cut(table: Table, start: int, task: ScoreTask) -> Scores:
     part = slice(start, start + len(task.completion_ids))
     rows = zip(table.gathered[part], task.gather, strict=bool(task.gather))
+
+    def if_drawn(column: Floats | None) -> Floats | None:
+        return column[part] if task.drawn and column is not None else None
+
     return Scores(
         logprob=table.logprob[part],
         rank=table.rank[part],
@@ -134,6 +144,9 @@ def _cut(table: Table, start: int, task: ScoreTask) -> Scores:
         top_ids=table.top_ids[part],
         top_logprobs=table.top_logprobs[part],
         gathered=tuple(row[: len(ids)] for row, ids in rows),
+        mass_above=if_drawn(table.mass_above),
+        said_mass=if_drawn(table.said_mass),
+        log_norms=if_drawn(table.log_norms),
     )
 
 
@@ -142,6 +155,20 @@ def padded_gather(tasks: Sequence[ScoreTask]) -> Ints:
     wanted = [ids for task in tasks for ids in (task.gather or ((),) * len(task.completion_ids))]
     table = np.zeros((len(wanted), max(map(len, wanted), default=0)), dtype=np.int64)
     for row, ids in zip(table, wanted, strict=True):
+        row[: len(ids)] = ids
+    return table
+
+
+def said_before(tasks: Sequence[ScoreTask]) -> Ints:
+    """Return the distinct ids in front of each position of each answer, shape (positions, widest), padded with -1.
+
+    Without columns when no task is ``drawn``: nobody wants to know.
+    """
+    if not any(task.drawn for task in tasks):
+        return np.zeros((sum(len(task.completion_ids) for task in tasks), 0), dtype=np.int64)
+    rows = [sorted(set(task.completion_ids[:at])) for task in tasks for at in range(len(task.completion_ids))]
+    table = np.full((len(rows), max(1, *map(len, rows))), -1, dtype=np.int64)
+    for row, ids in zip(table, rows, strict=True):
         row[: len(ids)] = ids
     return table
 

@@ -5,6 +5,7 @@ no quantised kernels: the plain forward is the reference.
 """
 
 import importlib.metadata
+import importlib.util
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,13 +19,16 @@ from safetensors import SafetensorError
 
 from monitor.errors import GoldenError
 from reference.engines.local import LocalEngine
-from reference.fingerprint import SEAL, fingerprint, verify
+from reference.fingerprint import SEAL, fingerprint, require_revision, verify
 from reference.folder import REBUILD, read_json, weight_files
 from reference.tokenizer import GoldenTokenizer
 from reference.torch_weights import TorchWeights
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 """Precisions of weights and arithmetic that can be asked for."""
+
+SPREAD = ("balanced", "sequential")
+"""Ways to spread one model over all GPUs: alike, or one after the other (`device_map` of transformers)."""
 
 _BATCH_TOKENS = {"cpu": 2048, "cuda": 32_768}
 
@@ -49,6 +53,7 @@ class TorchEngine(LocalEngine):
         device: str = "auto",
         dtype: str = "float32",
         threads: int | None = None,
+        revision: str | None = None,
         seed: int = 0,
         batch_tokens: int | None = None,
         template_options: Mapping[str, Any] = MappingProxyType({}),
@@ -62,11 +67,13 @@ class TorchEngine(LocalEngine):
         folder : Path
             Hugging Face model folder. Where it carries a seal, it must be as it was built.
         device : str
-            ``auto``, or a torch device.
+            ``auto``, a torch device, or one of `SPREAD`, which needs the package accelerate.
         dtype : str
             One of `DTYPES`.
         threads : int, optional
             CPU threads of the whole process; torch's own choice when None.
+        revision : str, optional
+            The commit that the folder's seal must name; its first characters will do.
         seed : int
             Seeds the sampled answers to requests without a seed of their own.
         batch_tokens : int, optional
@@ -81,8 +88,9 @@ class TorchEngine(LocalEngine):
         Raises
         ------
         GoldenError
-            When files are missing, damaged or changed, or device or dtype cannot be used.
+            When files are missing, damaged, changed or of another revision, or device or dtype cannot be used.
         """
+        require_revision(folder, revision)
         if (folder / SEAL).exists():
             verify(folder)
         if threads is not None:
@@ -108,19 +116,31 @@ def _load_model(folder: Path, dtype: str, device: str) -> transformers.PreTraine
         raise GoldenError(f"dtype {dtype!r} is not one of {', '.join(DTYPES)}")
     read_json(folder, "config.json")
     weight_files(folder)
+    place = _spread_over(device) if device in SPREAD else {}
     transformers.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     loader: Any = transformers.AutoModelForCausalLM  # its annotations do not know output_loading_info
     try:
         model, report = loader.from_pretrained(
-            folder, dtype=DTYPES[dtype], local_files_only=True, use_safetensors=True, output_loading_info=True
-        )
+            folder, dtype=DTYPES[dtype], local_files_only=True, use_safetensors=True, output_loading_info=True,
+            trust_remote_code=False,  # None would ask on the terminal, and run what the folder or the hub has
+            **place,
+        )  # fmt: skip
     except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
         raise GoldenError(f"{folder}: the weights cannot be loaded: {error} (run `{REBUILD}`)") from error
     lost = sorted(report["missing_keys"])
     if lost:
         raise GoldenError(f"{folder}: the weights lack {len(lost)} tensors, {lost[0]} first (run `{REBUILD}`)")
     try:
-        loaded: transformers.PreTrainedModel = model.eval().to(device)
+        loaded: transformers.PreTrainedModel = model.eval() if place else model.eval().to(device)
     except (RuntimeError, AssertionError) as error:
         raise GoldenError(f"device {device!r} cannot be used: {error}; use auto or cpu") from error
     return loaded
+
+
+def _spread_over(device: str) -> dict[str, str]:
+    """Arguments for transformers that spread a model. Raises GoldenError where that cannot be done."""
+    if importlib.util.find_spec("accelerate") is None:
+        raise GoldenError(f"device {device!r} spreads the model with a package that is missing: pip install accelerate")
+    if torch.cuda.device_count() == 0:
+        raise GoldenError(f"device {device!r} spreads the model over GPUs, and there is none; use auto or cpu")
+    return {"device_map": device}

@@ -131,15 +131,35 @@ def verify(folder: Path, *, trust_cache: bool = True, revision: str | None = Non
     if document.get("builder") != BUILDER:
         built = document.get("builder", 1)
         raise GoldenError(f"{folder}: built by version {built} of the conversion, this is {BUILDER} (run `{REBUILD}`)")
-    found_revision = document.get("revision")
-    if revision is not None and not str(found_revision or "").startswith(revision):
-        raise GoldenError(f"{folder}: is revision {found_revision or 'unknown'}, wanted {revision} (run `{REBUILD}`)")
+    require_revision(folder, revision)
     found = hashes(folder, trust_cache=trust_cache)
     for name in sorted(sealed.keys() | found.keys()):
         if sealed.get(name) != found.get(name):
             what = "missing" if name not in found else "new" if name not in sealed else "changed"
             raise GoldenError(f"{folder / name}: {what} since the golden folder was built (run `{REBUILD}`)")
     return document
+
+
+def require_revision(folder: Path, revision: str | None) -> None:
+    """Refuse a golden folder that its seal says to be of another revision than `revision`; a prefix will do.
+
+    None wants none.
+
+    Raises
+    ------
+    GoldenError
+        When it is another, or there is no seal that says it.
+    """
+    if revision is None:
+        return
+    if not (folder / SEAL).exists():
+        raise GoldenError(
+            f"{folder}: has no seal, so nobody knows of what revision it is; when you have made sure, run "
+            f"`{REBUILD} {folder} --revision {revision}`"
+        )
+    found = read_json(folder, SEAL).get("revision")
+    if not str(found or "").startswith(revision):
+        raise GoldenError(f"{folder}: is revision {found or 'unknown'}, wanted {revision} (run `{REBUILD}`)")
 
 
 def _generation_sha256(folder: Path) -> str | None:

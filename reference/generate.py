@@ -12,7 +12,7 @@ from monitor.types import Request
 from reference.answer import Answer, Step
 from reference.batches import Past
 from reference.sampling import draw
-from reference.scoring import Model, remembered
+from reference.scoring import BEYOND_MEMORY, Model, halving, remembered
 from reference.tokenizer import GoldenTokenizer
 
 
@@ -57,7 +57,7 @@ def generate(
     Raises
     ------
     GoldenError
-        When the template refuses the messages, or the prompt exceeds the context.
+        When the template refuses the messages, or the prompt exceeds the context or the memory.
     """
     prompt_ids = tuple(tokenizer.prompt_ids(request.messages, request.tools))
     room = _room(model, request, len(prompt_ids))
@@ -67,7 +67,7 @@ def generate(
     steps: list[Step] = []
     unread, past = prompt_ids, None
     while len(steps) < room and not abandoned():
-        logprobs, past = model.read(unread, past)
+        logprobs, past = _read(model, unread, past)
         chosen = draw(logprobs, temperature=temperature, top_p=top_p, rng=source)
         steps.append(Step.of(chosen, logprobs, n_top=request.top_logprobs or 0))
         if chosen in tokenizer.eos_ids:
@@ -82,9 +82,15 @@ class _Draft:
 
     prompt_ids: tuple[int, ...]
     room: int
-    rng: np.random.Generator
+    seed: tuple[int, ...]
     eos_ids: Collection[int]
     steps: list[Step] = field(default_factory=list)
+    rng: np.random.Generator = field(init=False)
+
+    def start(self) -> None:
+        """Begin, or begin again."""
+        self.steps.clear()
+        self.rng = np.random.default_rng(self.seed)
 
     @property
     def last(self) -> int:
@@ -123,19 +129,26 @@ def sample(
     """Draw `n` answers to each of `prompts`, many at a time; an answer ends as `generate` says.
 
     Each answer's random numbers follow from `seed`, its prompt's place and its own, whatever the batch. `batch_tokens`
-    bounds what is read at once; four times as much is remembered. `progress` gets (answers done, answers in all).
+    bounds what is read at once; four times as much is remembered, or less where the memory does not suffice.
+    `progress` gets (answers done, answers in all).
+
+    Raises
+    ------
+    GoldenError
+        When one answer alone exceeds the memory.
     """
     limit = model.context
     rooms = [max_tokens if limit is None else min(max_tokens, limit - len(ids) + 1) for ids in prompts]
     drafts = [
-        [_Draft(prompt_ids=tuple(ids), room=room, rng=np.random.default_rng((seed, at, which)), eos_ids=eos_ids)
+        [_Draft(prompt_ids=tuple(ids), room=room, seed=(seed, at, which), eos_ids=eos_ids)
          for which in range(n)]
         for at, (ids, room) in enumerate(zip(prompts, rooms, strict=True))
     ]  # fmt: skip
     n_done = 0
     for block in _blocks(drafts, 4 * batch_tokens):
         if model.shares and all(len(draft.prompt_ids) > 1 for draft in block):
-            _draw_together(model, block, temperature, top_p, batch_tokens)
+            for _ in halving(lambda some: _draw_together(model, some, temperature, top_p, batch_tokens), block):
+                continue
         else:
             for draft in block:
                 _draw_alone(model, draft, temperature, top_p)
@@ -158,7 +171,11 @@ def _blocks(drafts: Sequence[Sequence[_Draft]], most_tokens: int) -> Iterator[li
         yield block
 
 
-def _draw_together(model: Drawer, block: list[_Draft], temperature: float, top_p: float, batch_tokens: int) -> None:
+def _draw_together(model: Drawer, block: list[_Draft], temperature: float, top_p: float, batch_tokens: int) -> int:
+    """Draw the answers of `block` to their ends; return how many."""
+    n_drafts = len(block)
+    for draft in block:
+        draft.start()
     prompts = list(dict.fromkeys(draft.prompt_ids for draft in block))
     pasts = remembered(model, [ids[:-1] for ids in prompts], None, batch_tokens=batch_tokens)
     by_prompt = dict(zip(prompts, pasts, strict=True))
@@ -170,14 +187,23 @@ def _draw_together(model: Drawer, block: list[_Draft], temperature: float, top_p
         if places and len(places) < len(block):
             rows.select(places)
         block = [block[place] for place in places]
+    return n_drafts
 
 
 def _draw_alone(model: Reader, draft: _Draft, temperature: float, top_p: float) -> None:
+    draft.start()
     unread, past = draft.prompt_ids, None
     while not draft.is_done:
-        logprobs, past = model.read(unread, past)
+        logprobs, past = _read(model, unread, past)
         draft.take(logprobs, temperature, top_p)
         unread = (draft.last,)
+
+
+def _read(model: Reader, ids: Sequence[int], past: Any) -> tuple[Floats, Any]:
+    try:
+        return model.read(ids, past)
+    except MemoryError as error:
+        raise GoldenError(BEYOND_MEMORY) from error
 
 
 def _room(model: Reader, request: Request, n_prompt: int) -> int:

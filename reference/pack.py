@@ -6,7 +6,7 @@ golden greedy answer. That answers what `accounting` and `logprob_fidelity` ask,
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -57,6 +57,31 @@ class PackSample:
     entropy_nats: Floats
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackTrigger:
+    """How often golden answers to a prompt with tools call one: ``k`` of ``n`` samples.
+
+    ``family`` says how the model writes calls, and so which parser read them (`reference.tool_parsers`).
+    Per sample, in their order: ``called`` says whether a call was begun, ``parsed`` whether all of it could be read. An
+    answer that was cut before a call began has not called: record samples that are long enough.
+    """
+
+    prompt: int
+    family: str
+    called: tuple[bool, ...]
+    parsed: tuple[bool, ...]
+
+    @property
+    def k(self) -> int:
+        """Samples that called a tool."""
+        return sum(self.called)
+
+    @property
+    def n(self) -> int:
+        """Samples."""
+        return len(self.called)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PackDeviation:
     """What variant ``variant`` of the golden weights would answer instead, along the golden greedy answer.
@@ -72,12 +97,14 @@ class PackDeviation:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Pack:
-    """All that was recorded. ``about`` says how (probe, seed, versions, what was left out), for people.
+    """All that was recorded. ``about`` says how (probes, seed, versions), for people.
 
-    ``template`` are the variables that the template was rendered with, ``files`` the golden folder's files by name.
+    ``model`` is the name by which the pack is chosen among several, None in old ones. ``template`` are the variables
+    that the template was rendered with, ``files`` the golden folder's files by name.
     """
 
     fingerprint: Fingerprint
+    model: str | None = None
     created_at: datetime
     top_k: int
     about: Mapping[str, Any]
@@ -86,4 +113,5 @@ class Pack:
     prompts: tuple[PackPrompt, ...]
     positions: tuple[PackPosition, ...]
     samples: tuple[PackSample, ...] = ()
-    deviations: tuple[PackDeviation, ...] = field(default=())
+    deviations: tuple[PackDeviation, ...] = ()
+    triggers: tuple[PackTrigger, ...] = ()

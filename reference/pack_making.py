@@ -8,8 +8,10 @@ from typing import Any
 
 from monitor.ports import Scores, ScoreTask
 from monitor.types import Request
+from reference.answer import Answer
 from reference.engines.local import LocalEngine
 from reference.pack import FILES, Pack, PackDeviation, PackPosition, PackPrompt, PackSample
+from reference.pack_triggers import known_family, triggers_of
 
 _N_DEVIATIONS = 20
 """Alternatives of each position whose deviations are recorded: as many as APIs tell."""
@@ -33,6 +35,8 @@ def record(
     variants: Sequence[str],
     varied: Varied,
     report: Callable[[str], None],
+    model: str | None = None,
+    family: str | None = None,
 ) -> Pack:
     """Record what `engine` says to the requests `asked`.
 
@@ -41,7 +45,7 @@ def record(
     engine : LocalEngine
         Golden weights.
     asked : Sequence
-        What the probes ask; each is recorded along the greedy answer, as long as the longest of them wants it.
+        What the probes ask; each is recorded along the greedy answer, as long as it wants it.
     folder : Path
         The golden folder, for the files that the pack carries.
     created_at : datetime
@@ -62,21 +66,27 @@ def record(
         Applies one of them.
     report : Callable
         Takes one line of progress.
+    model : str, optional
+        The name by which the pack is chosen among several.
+    family : str, optional
+        How the model writes tool calls (`reference.tool_parsers`). Compulsory where samples of prompts with tools are
+        drawn: how often they call one is recorded.
 
     Raises
     ------
     GoldenError
         When a prompt cannot be rendered or scored.
+    UsageError
+        When there are samples of prompts with tools and `family` is none that is known.
     """
-    prompts = _prompts(engine, asked)
-    length = max(request.max_tokens for request in asked)
-    report(f"{len(prompts)} prompts, greedy answers of {length} tokens")
-    greedy = [one for (one,) in engine.sample([prompt.ids for prompt in prompts], n=1, max_tokens=length, seed=seed,
-                                              temperature=0.0)]  # fmt: skip
-    tasks = [
-        ScoreTask(prompt_ids=answer.prompt_ids, completion_ids=tuple(step.token_id for step in answer.steps))
-        for answer in greedy
-    ]
+    prompts, lengths = _prompts(engine, asked)
+    if n_samples and any(prompt.tools for prompt in prompts):
+        known_family(family)
+    report(f"{len(prompts)} prompts, greedy answers of up to {max(lengths)} tokens")
+    greedy = engine.sample(
+        [prompt.ids for prompt in prompts], n=1, max_tokens=max(lengths), seed=seed, temperature=0.0
+    )
+    tasks = [_task(answer, length) for (answer,), length in zip(greedy, lengths, strict=True)]
     scores = engine.score(tasks, top_k=top_k)
     samples = []
     if n_samples:
@@ -88,20 +98,31 @@ def record(
         with varied(name):
             deviations += _deviations(engine, name, tasks, scores)
     return Pack(
-        fingerprint=engine.fingerprint, created_at=created_at, top_k=scores[0].top_ids.shape[1], about=about,
-        template=template, files={name: (folder / name).read_bytes() for name in FILES if (folder / name).exists()},
+        fingerprint=engine.fingerprint, model=model, created_at=created_at, about=about,
+        top_k=scores[0].top_ids.shape[1], template=template,
+        files={name: (folder / name).read_bytes() for name in FILES if (folder / name).exists()},
         prompts=tuple(prompts), positions=tuple(_positions(tasks, scores)), samples=tuple(samples),
-        deviations=tuple(deviations),
+        deviations=tuple(deviations), triggers=triggers_of(engine.tokenizer, prompts, samples, family),
     )  # fmt: skip
 
 
-def _prompts(engine: LocalEngine, asked: Sequence[Request]) -> list[PackPrompt]:
+def _prompts(engine: LocalEngine, asked: Sequence[Request]) -> tuple[list[PackPrompt], list[int]]:
+    """Prompts that differ in their tokens, and how many tokens of the greedy answer to each are wanted."""
     made = [
         PackPrompt(prompt_id=request.prompt_id, messages=request.messages, tools=request.tools,
                    ids=tuple(engine.tokenizer.prompt_ids(request.messages, request.tools)))
         for request in asked
     ]  # fmt: skip
-    return list({prompt.ids: prompt for prompt in made}.values())
+    lengths: dict[tuple[int, ...], int] = {}
+    for prompt, request in zip(made, asked, strict=True):
+        lengths[prompt.ids] = max(request.max_tokens, lengths.get(prompt.ids, 0))
+    prompts = list({prompt.ids: prompt for prompt in made}.values())
+    return prompts, [lengths[prompt.ids] for prompt in prompts]
+
+
+def _task(answer: Answer, length: int) -> ScoreTask:
+    ids = tuple(step.token_id for step in answer.steps[:length])
+    return ScoreTask(prompt_ids=answer.prompt_ids, completion_ids=ids)
 
 
 def _positions(tasks: Sequence[ScoreTask], scores: Sequence[Scores]) -> list[PackPosition]:
@@ -118,10 +139,7 @@ def _samples(
 ) -> list[PackSample]:
     drawn = engine.sample([prompt.ids for prompt in prompts], n=n, max_tokens=length, seed=seed)
     answers = [(at, answer) for at, row in enumerate(drawn) for answer in row]
-    tasks = [
-        ScoreTask(prompt_ids=answer.prompt_ids, completion_ids=tuple(step.token_id for step in answer.steps))
-        for _, answer in answers
-    ]
+    tasks = [_task(answer, length) for _, answer in answers]
     return [
         PackSample(prompt=at, ids=task.completion_ids, finish=answer.finish, logprob=score.logprob, rank=score.rank,
                    entropy_nats=score.entropy_nats)

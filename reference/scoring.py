@@ -14,6 +14,9 @@ from reference.batches import Past, Row, Table, plan, unanswered, unpack
 
 # Below this many tokens, reading them twice is cheaper than remembering them.
 _WORTH_SHARING = 8
+BEYOND_MEMORY = "one sequence exceeds the memory of the device; use cpu or bfloat16"
+"""Said where halving a batch does not help."""
+
 _T = TypeVar("_T")
 _U = TypeVar("_U")
 
@@ -83,7 +86,7 @@ def halving(compute: Callable[[list[_T]], _U], batch: list[_T]) -> Iterator[tupl
         yield batch, result
         return
     if len(batch) == 1:
-        raise GoldenError("one sequence exceeds the memory of the device; use cpu or bfloat16")
+        raise GoldenError(BEYOND_MEMORY)
     half = len(batch) // 2
     yield from halving(compute, batch[:half])
     yield from halving(compute, batch[half:])

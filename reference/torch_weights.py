@@ -20,8 +20,9 @@ from transformers.modeling_outputs import BaseModelOutputWithPast
 
 from monitor.errors import GoldenError
 from monitor.ports import Floats
-from reference.batches import Past, Row, Table, padded, padded_gather, predicting
+from reference.batches import Past, Row, Table, padded, padded_gather, predicting, said_before
 from reference.memory import peak_rss_bytes
+from reference.torch_scores import as_array, drawn_rows, score_rows
 
 _SLICE_BYTES = {"cpu": 24 << 20, "cuda": 256 << 20}  # of logits; what a processor's caches take is fastest
 # Their rotations depend on how long the whole sequence is, so no two sequences share what is remembered of a prefix.
@@ -90,8 +91,8 @@ class _Rows:
 
     def select(self, places: Sequence[int]) -> None:
         """Go on with these rows only."""
-        chosen = torch.tensor(places, device=self.pads.device)
-        self.pads = self.pads[chosen]
+        chosen = torch.tensor(places)  # on the processor: layers may be on different devices
+        self.pads = self.pads[chosen.to(self.pads.device)]
         self.cache.batch_select_indices(chosen)
 
 
@@ -152,9 +153,9 @@ class TorchWeights:
     @_computing
     def read(self, ids: Sequence[int], past: Any) -> tuple[Floats, Any]:
         """Read `ids` after what `past` has seen; return the logprobs (V,) of the next token, and the new past."""
-        outputs = self.model.base_model(input_ids=self._tensor([ids]), use_cache=True, **{_PAST: past})
+        outputs = self._body(input_ids=self._tensor([ids]), use_cache=True, **{_PAST: past})
         logits = self._logits(outputs, outputs.last_hidden_state[0, -1:])
-        return _array(torch.log_softmax(logits[0], -1)), outputs[_PAST]
+        return as_array(torch.log_softmax(logits[0], -1)), outputs[_PAST]
 
     @_computing
     def remember(self, runs: Sequence[Sequence[int]], past: Past | None) -> list[Past]:
@@ -178,7 +179,7 @@ class TorchWeights:
     def step(self, ids: Sequence[int], rows: _Rows) -> Floats:
         """Read one more token in each of `rows`; return the logprobs (rows, V) of the next."""
         outputs = self._read([[identifier] for identifier in ids], rows)
-        return _array(torch.log_softmax(self._logits(outputs, outputs.last_hidden_state[:, -1]), -1))
+        return as_array(torch.log_softmax(self._logits(outputs, outputs.last_hidden_state[:, -1]), -1))
 
     @_computing
     def score(self, rows: Sequence[Row], top_k: int) -> Table:
@@ -188,12 +189,21 @@ class TorchWeights:
         hidden = outputs.last_hidden_state[tuple(map(self._tensor, predicting(rows)))]
         targets = self._tensor([[identifier] for task in tasks for identifier in task.completion_ids])
         wanted = self._tensor(padded_gather(tasks))
+        said = self._tensor(said_before(tasks))
         n_rows = max(1, _SLICE_BYTES.get(self.device.type, 64 << 20) // (4 * self.n_vocab))
-        slices = zip(*(torch.split(part, n_rows) for part in (hidden, targets, wanted)), strict=True)
+        slices = zip(*(torch.split(part, n_rows) for part in (hidden, targets, wanted, said)), strict=True)
         parts = [
-            _score_rows(self._logits(outputs, states), goals, columns, top_k) for states, goals, columns in slices
+            self._score_slice(self._logits(outputs, states), goals, columns, before, top_k)
+            for states, goals, columns, before in slices
         ]
         return Table(*map(np.concatenate, zip(*parts, strict=True)))
+
+    def _score_slice(
+        self, logits: torch.Tensor, goals: torch.Tensor, columns: torch.Tensor, said: torch.Tensor, top_k: int
+    ) -> tuple[Any, ...]:
+        """Score some rows; nothing of `said` is wanted where it has no columns."""
+        drawn = drawn_rows(logits, goals, said) if said.shape[1] else ()
+        return (*score_rows(logits, goals, columns, top_k), *drawn)
 
     def _rows(self, pasts: Sequence[Past | None], *, keep: bool) -> _Rows:
         return _Rows(pasts, self._n_layers, keep=keep, device=self.device)
@@ -203,7 +213,7 @@ class TorchWeights:
         if any(past is not None for past in pasts):
             return self._read(runs, self._rows(pasts, keep=False))
         ids, mask = map(self._tensor, padded(runs))
-        return self.model.base_model(input_ids=ids, attention_mask=mask, use_cache=False)
+        return self._body(input_ids=ids, attention_mask=mask, use_cache=False)
 
     def _read(self, runs: Sequence[Sequence[int]], rows: _Rows) -> Any:
         ids, mask = map(self._tensor, padded(runs))
@@ -211,10 +221,16 @@ class TorchWeights:
         seen = torch.arange(rows.width, device=self.device) >= pads
         places = rows.width - pads + torch.arange(ids.shape[1], device=self.device)
         rows.width += ids.shape[1]
-        return self.model.base_model(
+        return self._body(
             input_ids=ids, attention_mask=torch.cat([seen.long(), mask], 1), position_ids=places, use_cache=True,
             **{_PAST: rows.cache},
         )  # fmt: skip
+
+    def _body(self, **given: Any) -> Any:
+        """Return the outputs of the body, hidden states where input is read: a model may lie on several devices."""
+        outputs = self.model.base_model(**given)
+        outputs.last_hidden_state = outputs.last_hidden_state.to(self.device)
+        return outputs
 
     def _logits(self, outputs: Any, hidden: torch.Tensor) -> torch.Tensor:
         """Return the logits (n, V) of hidden states (n, d), out of the model's own forward without its body.
@@ -231,29 +247,6 @@ class TorchWeights:
 
     def _tensor(self, values: Any) -> torch.Tensor:
         return torch.as_tensor(values, dtype=torch.int64, device=self.device)
-
-
-def _score_rows(logits: torch.Tensor, targets: torch.Tensor, wanted: torch.Tensor, top_k: int) -> tuple[Any, ...]:
-    """Score slices of logits (n, V): n is small enough for the processor's cache, so passes over them are cheap."""
-    own, total = logits.gather(1, targets), logits.logsumexp(1, keepdim=True)
-    top = logits.topk(top_k)
-    scratch = torch.gt(logits, own, out=torch.empty_like(logits))
-    rank = scratch.sum(1)
-    mass = torch.softmax(logits, 1, out=scratch)
-    mean = mass.mul_(logits.clamp_(min=torch.finfo(logits.dtype).min)).sum(1)  # a logit of -inf has no mass
-    return (
-        _array((own - total)[:, 0]),
-        rank.long().cpu().numpy(),
-        _array(total[:, 0] - mean),
-        top.indices.cpu().numpy(),
-        _array(top.values - total),
-        _array(logits.gather(1, wanted) - total),
-    )
-
-
-def _array(values: torch.Tensor) -> Floats:
-    array: Floats = values.cpu().double().numpy()
-    return array
 
 
 @contextmanager

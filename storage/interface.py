@@ -57,7 +57,7 @@ class ReadStore(Protocol):
         ...
 
     def exchanges(self, endpoint: str, *, limit: int, outcome: str | None) -> Json:
-        """``{"exchanges": [Exchange]}``, newest first."""
+        """``{"exchanges": [Exchange]}``, newest first; ``tokens_golden`` as the judge counted, where it did."""
         ...
 
     def incidents(self, endpoint: str | None, *, open_only: bool) -> Json:

@@ -11,7 +11,7 @@ import orjson
 from monitor.codec import plain
 from monitor.ports import Entry
 from storage.interface import MEASURED, TABLES, Json
-from storage.rows import REPLACED, Row, Rows, groups, project
+from storage.rows import REPLACED, Row, Rows, counted, groups, project
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TICK = timedelta(microseconds=1)
@@ -142,9 +142,11 @@ class MemoryStore:
         return found[0] if found else None
 
     def exchanges(self, endpoint: str, *, limit: int, outcome: str | None) -> Json:
-        """``{"exchanges": [Exchange]}``, newest first."""
+        """``{"exchanges": [Exchange]}``, newest first; ``tokens_golden`` as the judge counted."""
         rows = self._where("exchanges", endpoint=endpoint, outcome=outcome)
-        return {"exchanges": _records(_newest(rows, "at")[:limit])}
+        views = [view for judged in _records(self._where("judged", endpoint=endpoint)) for view in judged["views"]]
+        golden = {one["exchange_id"]: n for one in views if (n := one.get("completion_tokens")) is not None}
+        return {"exchanges": counted(_records(_newest(rows, "at")[:limit]), golden)}
 
     def incidents(self, endpoint: str | None, *, open_only: bool) -> Json:
         """``{"incidents": [Incident]}``: the latest state of each, last opened first."""

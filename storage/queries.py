@@ -77,9 +77,17 @@ ORDER BY v.at DESC, v.rowid DESC LIMIT $limit
 VERDICT = "SELECT v.record FROM verdicts v WHERE v.verdict_id = $verdict_id ORDER BY v.at DESC, v.rowid DESC LIMIT 1"
 
 EXCHANGES = """
-SELECT e.record FROM exchanges e
+SELECT e.run_id, e.record FROM exchanges e
 WHERE e.endpoint = $endpoint AND ($outcome::VARCHAR IS NULL OR e.outcome = $outcome)
 ORDER BY e.at DESC, e.rowid DESC LIMIT $limit
+"""
+
+GOLDEN_TOKENS = """
+SELECT view.exchange_id AS exchange_id, view.completion_tokens AS n FROM (
+    SELECT unnest(from_json(j.record->'views', '[{"exchange_id": "VARCHAR", "completion_tokens": "BIGINT"}]')) AS view
+    FROM judged j WHERE j.run_id IN (SELECT unnest($run_ids::VARCHAR[]))
+)
+WHERE view.completion_tokens IS NOT NULL
 """
 
 SLOTS = """

@@ -3,7 +3,7 @@
 ``record`` holds a noun's canonical JSON; the other columns are copies of the fields that reads filter or sort by.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -177,3 +177,11 @@ def groups(projected: Iterable[Rows]) -> Iterator[Rows]:
             group.setdefault(table, []).extend(more)
     if group:
         yield group
+
+
+def counted(exchanges: Sequence[dict[str, Any]], golden: Mapping[str, int]) -> list[dict[str, Any]]:
+    """Return decoded exchanges with ``tokens_golden`` filled in by exchange id, where the judge counted them."""
+    return [
+        one | {"tokens_golden": golden[one["exchange_id"]]} if one["exchange_id"] in golden else one
+        for one in exchanges
+    ]

@@ -15,7 +15,7 @@ from monitor.ports import Entry
 from storage import queries
 from storage.connection import Database
 from storage.interface import MEASURED, TABLES, Json
-from storage.rows import Row, groups, project, rejected
+from storage.rows import Row, counted, groups, project, rejected
 from storage.writing import set_mark, write
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -145,8 +145,12 @@ class DuckStore:
         return found[0] if found else None
 
     def exchanges(self, endpoint: str, *, limit: int, outcome: str | None) -> Json:
-        """``{"exchanges": [Exchange]}``, newest first."""
-        return {"exchanges": _records(self._read(queries.EXCHANGES, endpoint=endpoint, limit=limit, outcome=outcome))}
+        """``{"exchanges": [Exchange]}``, newest first; ``tokens_golden`` as the judge counted."""
+        with self._database.transaction() as con:
+            rows = _rows(con, queries.EXCHANGES, endpoint=endpoint, limit=limit, outcome=outcome)
+            run_ids = list({row["run_id"] for row in rows})
+            golden = {row["exchange_id"]: row["n"] for row in _rows(con, queries.GOLDEN_TOKENS, run_ids=run_ids)}
+        return {"exchanges": counted(_records(rows), golden)}
 
     def incidents(self, endpoint: str | None, *, open_only: bool) -> Json:
         """``{"incidents": [Incident]}``: the latest state of each, last opened first."""

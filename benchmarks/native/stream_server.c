@@ -3,11 +3,12 @@
  * Every event carries when it was due, when it was handed to the socket ("sent_ns") and when its request was complete
  * ("recv_ns"), all CLOCK_MONOTONIC, which is the clock of Python's perf_counter_ns. One thread, epoll, a heap of due times.
  *
- *     stream_server TTFT_US GAP_US TOKENS STEP_US [CERT.pem]
+ *     stream_server TTFT_US GAP_US TOKENS STEP_US [CERT.pem|- [LOG]]
  *
  * prints its port and serves until stdin closes. GAP_US 0 sends as fast as the sockets take it. With STEP_US above 0 the
  * first event waits for the next multiple of it, so that all streams send in step, as an engine that batches does. With
- * a certificate (certificate and key in one file) it speaks TLS.
+ * a certificate (certificate and key in one file) it speaks TLS. LOG gets one line per finished answer: when its request
+ * was complete, and when its first and its last event were handed to the socket.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -32,7 +33,7 @@ typedef struct {
     SSL *ssl;
     size_t n_in, n_out, at_out;
     long sent;
-    int64_t due, recv;
+    int64_t due, recv, first;
     char in[REQUEST_MAX], out[OUT_MAX];
 } Conn;
 
@@ -42,6 +43,7 @@ static int n_heap, poller;
 static int64_t ttft, gap, step;
 static long tokens;
 static SSL_CTX *tls;
+static FILE *record;
 
 static int64_t now(void) {
     struct timespec t;
@@ -151,11 +153,13 @@ static void event(Conn *c) {
         "data: {\"id\":\"c1\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\"choices\":[{\"index\":0,"
         "\"delta\":{\"content\":\" tok\"},\"finish_reason\":%s}],\"due_ns\":%lld,\"sent_ns\":%lld,\"recv_ns\":%lld}\n\n";
     char text[512];
-    c->sent++;
-    snprintf(text, sizeof text, SHAPE, c->sent == tokens ? "\"stop\"" : "null", (long long)c->due, (long long)now(),
+    int64_t at = now();
+    if (c->sent++ == 0) c->first = at;
+    snprintf(text, sizeof text, SHAPE, c->sent == tokens ? "\"stop\"" : "null", (long long)c->due, (long long)at,
              (long long)c->recv);
     chunk(c, text);
     if (c->sent < tokens) return;
+    if (record) fprintf(record, "%lld %lld %lld\n", (long long)c->recv, (long long)c->first, (long long)at);
     snprintf(text, sizeof text,
              "data: {\"id\":\"c1\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\"choices\":[],\"usage\":"
              "{\"prompt_tokens\":9,\"completion_tokens\":%ld,\"total_tokens\":%ld}}\n\n", tokens, tokens + 9);
@@ -256,12 +260,13 @@ static int listen_on_any_port(void) {
 
 int main(int argc, char **argv) {
     if (argc < 5) {
-        fprintf(stderr, "usage: stream_server TTFT_US GAP_US TOKENS STEP_US [CERT.pem]\n");
+        fprintf(stderr, "usage: stream_server TTFT_US GAP_US TOKENS STEP_US [CERT.pem|- [LOG]]\n");
         return 2;
     }
     ttft = atoll(argv[1]) * 1000, gap = atoll(argv[2]) * 1000, tokens = atol(argv[3]), step = atoll(argv[4]) * 1000;
     prctl(PR_SET_TIMERSLACK, 1000UL); /* the default lets the kernel be 50 us late */
-    if (argc > 5) {
+    if (argc > 6) record = fopen(argv[6], "w");
+    if (argc > 5 && strcmp(argv[5], "-")) {
         tls = SSL_CTX_new(TLS_server_method());
         SSL_CTX_set_mode(tls, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
         if (SSL_CTX_use_certificate_file(tls, argv[5], SSL_FILETYPE_PEM) != 1 ||

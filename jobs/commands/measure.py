@@ -11,7 +11,7 @@ from jobs.commands.options import CONFIG, OUT, AsJson, ConfigFile, OutFolder, ho
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this file to `app`."""
-    for command in (demo, probe, init, check, schema):
+    for command in (demo, probe, audit, init, check, schema):
         app.command()(command)
 
 
@@ -49,6 +49,45 @@ def probe(
 
     loaded = load_config(config, os.environ)
     raise typer.Exit(run(loaded, endpoints, kind or [], out, as_json=as_json))
+
+
+def audit(
+    endpoints: Annotated[
+        list[str] | None, typer.Argument(help="Names from the configuration, or patterns such as acme/*.")
+    ] = None,
+    *,
+    config: ConfigFile = CONFIG,
+    budget_tokens: Annotated[int, typer.Option(min=1, help="Most tokens per endpoint, prompts included.")] = 10_000,
+    budget_usd: Annotated[float | None, typer.Option(min=0, help="Most money per endpoint; needs its prices.")] = None,
+    alpha: Annotated[float, typer.Option(help="Chance that a faithful endpoint fails.")] = 0.001,
+    text_only: Annotated[bool, typer.Option("--text-only", help="Ask for no logprobs.")] = False,
+    source: Annotated[
+        str | None, typer.Option("--from", help="Compute again: a folder of evidence, or a verdict in the store.")
+    ] = None,
+    as_json: AsJson = False,
+    out: OutFolder = OUT,
+) -> None:
+    """Find out whether endpoints are faithful to their golden model, with as few tokens as that takes.
+
+    Stops as soon as the evidence suffices. With --from nothing is asked: verdicts are computed again.
+    """
+    from jobs.settings import load_config  # noqa: PLC0415
+    from monitor.errors import UsageError  # noqa: PLC0415
+
+    if bool(endpoints) == (source is not None):
+        raise UsageError("name the endpoints to audit, or --from FOLDER to compute verdicts again")
+    if not 0 < alpha < 1:
+        raise UsageError(f"--alpha must lie between 0 and 1, not {alpha}")
+    loaded = load_config(config, os.environ)
+    if source is not None:
+        from jobs.audit_again import run as run_again  # noqa: PLC0415
+
+        raise typer.Exit(run_again(loaded, source, as_json=as_json))
+    from jobs.audit_now import Terms, run  # noqa: PLC0415
+    from jobs.audit_report import Budget  # noqa: PLC0415
+
+    terms = Terms(budget=Budget(tokens=budget_tokens, usd=budget_usd), alpha=alpha, text_only=text_only)
+    raise typer.Exit(run(loaded, endpoints or [], terms, out, as_json=as_json))
 
 
 def init(
@@ -91,7 +130,8 @@ def check(*, config: ConfigFile = CONFIG, as_json: AsJson = False) -> None:
     if as_json:
         typer.echo(orjson.dumps(plan.as_json(loaded)).decode())
     else:
-        Console().print(plan.plan_table(plan.plan_rows(loaded)))
+        console = Console()
+        console.print(plan.plan_view(plan.plan_rows(loaded), console.width))
 
 
 def schema() -> None:

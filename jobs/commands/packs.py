@@ -1,14 +1,15 @@
-"""Commands on recorded golden answers, and scoring by hand: reference pack, pack-inspect, score."""
+"""Commands on recorded golden answers, and scoring by hand: reference pack, pack-inspect, pack-key, score."""
 
+import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from jobs.commands.options import AsJson, home
 
 Folder = Annotated[Path | None, typer.Option(help="Golden folder; default: the one that build makes.")]
-Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:N or mps.")]
+Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:N, mps, balanced or sequential.")]
 Dtype = Annotated[str, typer.Option(help="float32, bfloat16 or float16.")]
 
 
@@ -18,6 +19,7 @@ def register(app: typer.Typer) -> None:
     assert group is not None  # noqa: S101  # jobs.commands.golden made it
     group.command()(pack)
     group.command(name="pack-inspect")(inspect)
+    group.command(name="pack-key")(key)
     group.command()(score)
 
 
@@ -31,9 +33,14 @@ def pack(
     samples: Annotated[int, typer.Option(help="Answers drawn to each prompt at temperature 1.", min=0)] = 0,
     sample_tokens: Annotated[int, typer.Option(help="Longest of them, tokens.", min=1)] = 64,
     variants: Annotated[str, typer.Option(help="Variants whose deviations to predict: all, none, or names.")] = "none",
+    probe: Annotated[list[str] | None, typer.Option(help="Probes whose prompts to record; default: logprobs.")] = None,
+    model: Annotated[str | None, typer.Option(help="Name to find the pack by; default: the folder's.")] = None,
+    family: Annotated[str | None, typer.Option(help="How the model writes tool calls; default: by its name.")] = None,
+    sign: Annotated[Path | None, typer.Option(help="File with the private key that signs the pack.")] = None,
+    sign_env: Annotated[str | None, typer.Option(help="Environment variable that holds such a key.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Record the golden answers to the logprobs probe in one file, so that others can check without the weights."""
+    """Record the golden answers to probes in one file, so that others can check without the weights."""
     import orjson  # noqa: PLC0415
 
     from jobs.golden import ensure_golden  # noqa: PLC0415
@@ -42,12 +49,15 @@ def pack(
     def report(line: str) -> None:
         typer.echo(line, err=True)
 
+    private = signing_key(sign, sign_env)  # first: a mistake here must not cost an hour of recording
     names = [] if variants == "none" else [name.strip() for name in variants.split(",")]
     made = make(
         folder or ensure_golden(home(), report), out, device=device, dtype=dtype, template={}, top_k=top_k,
         n_samples=samples, sample_tokens=sample_tokens, variants=names, report=report,
+        kinds=probe or ["logprobs"], model=model, family=family, key=private,
     )  # fmt: skip
     text = f"{made['file']}: {made['prompts']} prompts, {made['positions']} positions, sha256 {made['sha256']}"
+    text += f", signed by {made['signer']}" if made["signer"] else ""
     typer.echo(orjson.dumps(made).decode() if as_json else text)
 
 
@@ -55,23 +65,74 @@ def inspect(
     file: Annotated[Path, typer.Argument(help="A pack.")],
     *,
     against: Annotated[Path | None, typer.Option(help="Golden folder that it must have been recorded with.")] = None,
+    key: Annotated[list[str] | None, typer.Option(help="Public keys, one of which must have signed it.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check all hashes of a pack and say what is in it."""
+    """Check all hashes and the signature of a pack and say what is in it; exits 1 when the signature does not fit."""
     import orjson  # noqa: PLC0415
 
     from jobs.pack_file import open_pack, summary  # noqa: PLC0415
 
-    open_pack(file, against=against)
     found = summary(file)
-    if as_json:
-        typer.echo(orjson.dumps(found).decode())
-        return
-    mark = found["fingerprint"]
-    typer.echo(f"{file}: {found['bytes']} bytes, sha256 {found['sha256']}")
+    signature = found["signature"]
+    broken = signature is not None and not signature["valid"]
+    if not broken:
+        open_pack(file, against=against, keys=key or ())
+    typer.echo(orjson.dumps(found).decode() if as_json else _told(file, found))
+    raise typer.Exit(1 if broken else 0)
+
+
+def _told(file: Path, found: dict[str, Any]) -> str:
+    mark, signature = found["fingerprint"], found["signature"]
+    signed = "not signed" if signature is None else f"signed by {signature['signer']}, signature " + (
+        "valid" if signature["valid"] else "NOT VALID: the file was changed afterwards"
+    )  # fmt: skip
     weights = mark["weights_sha256"][:12]
-    typer.echo(f"recorded {found['created_at']} with {mark['engine']} in {mark['dtype']}, weights {weights}")
-    typer.echo(", ".join(f"{count} {name}" for name, count in found["n"].items()) + f", top {found['top_k']}")
+    counts = ", ".join(f"{count} {name}" for name, count in found["n"].items())
+    return "\n".join([
+        f"{file}: {found['bytes']} bytes, sha256 {found['sha256']}",
+        signed,
+        f"model {found.get('model') or 'unknown'}, revision {mark.get('revision') or 'unknown'}",
+        f"recorded {found['created_at']} with {mark['engine']} in {mark['dtype']}, weights {weights}",
+        f"{counts}, top {found['top_k']}",
+    ])
+
+
+def key(
+    file: Annotated[Path, typer.Argument(help="File to write the private key to; it must not exist.")],
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Make a key that signs packs; prints the public key, which goes into `keys` of who trusts you."""
+    import orjson  # noqa: PLC0415
+
+    from jobs.pack_signature import new_key  # noqa: PLC0415
+
+    public = new_key(file)
+    typer.echo(orjson.dumps({"file": str(file), "public_key": public}).decode() if as_json else public)
+
+
+def signing_key(file: Path | None, variable: str | None) -> Any:
+    """Return the private key in `file` or in the environment variable `variable`; None when neither is given.
+
+    Raises
+    ------
+    UsageError
+        When both are given, or what is given holds no key.
+    """
+    from jobs.pack_signature import read_key  # noqa: PLC0415
+    from jobs.settings import read_text  # noqa: PLC0415
+    from monitor.errors import UsageError  # noqa: PLC0415
+
+    if file is not None and variable is not None:
+        raise UsageError("give --sign or --sign-env, not both")
+    if file is not None:
+        return read_key(read_text(file), str(file))
+    if variable is None:
+        return None
+    if not os.environ.get(variable):
+        raise UsageError(f"the environment variable {variable} is not set; it must hold the private key")
+    return read_key(os.environ[variable], f"the environment variable {variable}")
 
 
 def score(
@@ -86,8 +147,11 @@ def score(
     from jobs.golden import ensure_golden  # noqa: PLC0415
     from jobs.score_file import run  # noqa: PLC0415
     from monitor.config_types import ReferenceConfig  # noqa: PLC0415
+    from monitor.errors import UsageError  # noqa: PLC0415
 
     golden = folder or ensure_golden(home(), lambda line: typer.echo(line, err=True))
-    # Checked as the configuration would: device and dtype are refused by the engine itself.
-    reference = ReferenceConfig(path=str(golden), device=device, dtype=dtype, workers=workers)  # type: ignore[arg-type]
+    try:  # device and dtype are refused by the engine itself
+        reference = ReferenceConfig(path=str(golden), device=device, dtype=dtype, workers=workers)  # type: ignore[arg-type]
+    except ValueError as error:
+        raise UsageError(str(error)) from None
     run(file, reference, echo=typer.echo, report=lambda line: typer.echo(line, err=True))

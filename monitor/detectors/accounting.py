@@ -53,6 +53,7 @@ class Accounting:
     kind: ClassVar[str] = "accounting"
     version: ClassVar[int] = 1
     probes: ClassVar[frozenset[str] | None] = None
+    looks_back: ClassVar[int] = 0
     metrics: ClassVar[tuple[Metric, ...]] = (
         Metric(name="prompt_token_match", unit="share", better="higher", source="DESIGN section 6",
                definition="Answers whose usage.prompt_tokens equals the golden count / answers compared, k of n."),

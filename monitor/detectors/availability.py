@@ -38,6 +38,7 @@ class Availability:
     kind: ClassVar[str] = "availability"
     version: ClassVar[int] = 1
     probes: ClassVar[frozenset[str] | None] = None
+    looks_back: ClassVar[int] = 0
     metrics: ClassVar[tuple[Metric, ...]] = (
         Metric(name="availability", unit="share", better="higher", source="DESIGN section 5",
                definition="Good exchanges / exchanges that were the endpoint's to answer, k of n."),

@@ -2,7 +2,8 @@
 
 Needs: top-k logprobs and the golden view of the endpoint's own tokens (teacher-forced). No extra requests.
 Statistic: tail-bucket KL(golden || endpoint) per position over the endpoint's listed tokens plus the rest, never
-renormalised; the mean over positions with an interval that resamples prompts.
+renormalised; the mean over positions with an interval that resamples prompts. The e-value bets, request by request,
+that the mean is above the tolerance; it may be looked at after every request.
 Decides: *fail* when the interval lies above ``fail_nats``; *suspect* when it lies above the tolerance of the declared
 precision; *pass* when it lies below that tolerance; else *inconclusive*. A difference on prompts whose token count is
 already wrong is blamed on the template, not on the weights.
@@ -18,20 +19,24 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from monitor.evidence import Card, Finding, verdict
+from monitor.evidence import Card, Finding, after_sampler, mostly_misread, prompt_of, verdict
 from monitor.results import Evidence, GoldenPosition, GoldenView, Metric, Status, Verdict
 from monitor.stats.clustered import ClusteredMean, clustered_mean
+from monitor.stats.confseq import mean_above, mean_below
 from monitor.stats.divergence import tail_bucket_kl
+from monitor.stats.rates import wilson
+from monitor.tolerances import FULL, precision_class
 from monitor.types import Exchange
-from monitor.wire.usage import read_usage
 
-FULL_PRECISION = frozenset({"f32", "fp32", "float32", "f16", "fp16", "float16", "bf16", "bfloat16"})
 # One-sided 97.5% and 80% normal quantiles: the usual planning rule for a minimum detectable effect.
 MDE_FACTOR = 1.96 + 0.84
+# A request whose own mean is this many tolerances is counted as odd; where evidence of smallness is cut.
+ODD, CUT = 10, 3
 
 
 @dataclass(frozen=True, slots=True)
 class _Position:
+    exchange_id: str
     prompt_id: str
     kl: float
     golden: GoldenPosition
@@ -43,7 +48,8 @@ class LogprobFidelity:
 
     kind: ClassVar[str] = "logprob_fidelity"
     version: ClassVar[int] = 1
-    probes: ClassVar[frozenset[str] | None] = frozenset({"logprobs"})
+    probes: ClassVar[frozenset[str] | None] = frozenset({"logprobs", "greedy"})
+    looks_back: ClassVar[int] = 0
     metrics: ClassVar[tuple[Metric, ...]] = (
         Metric(name="kl_nats", unit="nats", better="lower", source="monitor.stats.divergence",
                definition="Mean over positions of the tail-bucket KL(golden || endpoint) at the endpoint's top-k."),
@@ -56,9 +62,9 @@ class LogprobFidelity:
     indistinguishable_nats: float = 0.001
     """Below this, faithful engines differ from one another as much."""
     full_precision_nats: float = 0.002
-    """Tolerance for an endpoint that declares 16 or 32 bit, or nothing."""
+    """Tolerance for an endpoint that declares 16 or 32 bit, or nothing; where the reference is not calibrated."""
     eight_bit_nats: float = 0.01
-    """Tolerance for an endpoint that declares 8 bit or less."""
+    """Tolerance for an endpoint that declares 8 bit or less; where the reference is not calibrated for it."""
     fail_nats: float = 0.02
     """Above this, the endpoint fails whatever it declares."""
     min_prompts: int = 8
@@ -80,31 +86,38 @@ class LogprobFidelity:
         prompts = {position.prompt_id for position in positions}
         if len(prompts) < self.min_prompts:
             return verdict(card, _no_evidence(evidence, len(prompts), self.min_prompts), evidence, at)
+        if after_sampler(position.golden for position in positions):
+            return verdict(card, _after_sampler(len(prompts)), evidence, at)
         mean = clustered_mean([p.kl for p in positions], [p.prompt_id for p in positions], rng=rng)
         return verdict(card, self._finding(mean, positions, evidence), evidence, at)
 
     def _finding(self, mean: ClusteredMean, positions: list[_Position], evidence: Evidence) -> Finding:
-        tolerance = self.tolerance_nats(evidence.endpoint.precision)
+        tolerance = self.tolerance_nats(evidence)
         status = self._status(mean, tolerance)
-        misread = _misread(evidence)
+        misread = mostly_misread(list(_compared(evidence)))
         cause = None if status in {"pass", "inconclusive"} else ("template" if misread else "weights")
         return Finding(
             status=status, cause=cause, band=self._band(mean, tolerance, misread),
             reason=_reason(mean, tolerance, evidence, misread),
             effect=mean.value, low=mean.low, high=mean.high, n=mean.n, threshold=tolerance,
+            log_e=mean_above(_by_request(positions), null=tolerance).final,
             mde=None if mean.standard_error is None else tolerance + MDE_FACTOR * mean.standard_error,
-            details={**_agreement(positions), "n_prompts": mean.n_clusters, "pass_nats": tolerance,
-                     "fail_nats": self.fail_nats},
+            details={**_agreement(positions), **_requests(positions, tolerance), "n_prompts": mean.n_clusters,
+                     "pass_nats": tolerance, "fail_nats": max(self.fail_nats, tolerance)},
         )  # fmt: skip
 
-    def tolerance_nats(self, precision: str | None) -> float:
-        """The KL that an endpoint of the declared precision may show."""
-        return self.full_precision_nats if precision is None or precision in FULL_PRECISION else self.eight_bit_nats
+    def tolerance_nats(self, evidence: Evidence) -> float:
+        """The KL that an endpoint of the declared precision may show: as calibrated, else the defaults."""
+        precision = precision_class(evidence.endpoint.precision)
+        calibrated = evidence.tolerances.allowed("kl_nats", precision) if evidence.tolerances else None
+        if calibrated is not None:
+            return calibrated
+        return self.full_precision_nats if precision == FULL else self.eight_bit_nats
 
     def _status(self, mean: ClusteredMean, tolerance: float) -> Status:
         if mean.low is None or mean.high is None:
             return "inconclusive"
-        if mean.low > self.fail_nats:
+        if mean.low > max(self.fail_nats, tolerance):
             return "fail"
         if mean.low > tolerance:
             return "suspect"
@@ -124,26 +137,40 @@ class LogprobFidelity:
 
 def _positions(evidence: Evidence) -> Iterator[_Position]:
     for exchange, view in _compared(evidence):
-        prompt_id = exchange.request.prompt_id if exchange.request else exchange.exchange_id
+        prompt_id = prompt_of(exchange)
         for golden in view.positions:
-            yield _Position(prompt_id, tail_bucket_kl(golden.golden_top, golden.endpoint_top), golden)
+            if golden.endpoint_top:
+                kl = tail_bucket_kl(golden.golden_top, golden.endpoint_top)
+                yield _Position(exchange.exchange_id, prompt_id, kl, golden)
 
 
 def _compared(evidence: Evidence) -> Iterator[tuple[Exchange, GoldenView]]:
     for exchange in evidence.exchanges:
         view = evidence.golden.get(exchange.exchange_id)
-        if view is not None and view.positions:
+        if view is not None and any(position.endpoint_top for position in view.positions):
             yield exchange, view
 
 
-def _misread(evidence: Evidence) -> bool:
-    """Whether the endpoint's prompt differs from golden's on most of the compared prompts."""
-    differs = [
-        view.prompt_tokens != reported
-        for exchange, view in _compared(evidence)
-        if (reported := read_usage(exchange.usage or {}).input_total) is not None
-    ]
-    return bool(differs) and sum(differs) * 2 > len(differs)
+def _by_request(positions: list[_Position]) -> list[float]:
+    """Mean divergence of each request, in the order of asking."""
+    by_exchange: dict[str, list[float]] = {}
+    for position in positions:
+        by_exchange.setdefault(position.exchange_id, []).append(position.kl)
+    return [float(np.mean(values)) for values in by_exchange.values()]
+
+
+def _requests(positions: list[_Position], tolerance: float) -> dict[str, Any]:
+    """What requests say one by one: evidence that the mean is below the tolerance, and those that are far off.
+
+    ``log_e_below`` is about the mean of divergences cut at `CUT` tolerances: a rare request that is far off does not
+    show there. A routed share shows in ``odd_requests`` before it shows in the mean.
+    """
+    means = np.asarray(_by_request(positions))
+    odd = wilson(int((means > ODD * tolerance).sum()), len(means))
+    below = mean_below(np.minimum(means, CUT * tolerance), null=tolerance, upper=CUT * tolerance)
+    return {
+        "log_e_below": below.final, "odd_requests": odd.k, "n_requests": odd.n, "odd_share_high": odd.high,
+    }  # fmt: skip
 
 
 def _agreement(positions: list[_Position]) -> dict[str, Any]:
@@ -153,7 +180,8 @@ def _agreement(positions: list[_Position]) -> dict[str, Any]:
         if p.golden.endpoint_at_golden_top1 is not None
     ]
     return {
-        "top1_same": sum(p.golden.top1_same for p in positions),
+        "top_k": int(np.median([len(p.golden.endpoint_top) for p in positions])),
+        "top1_same": sum(bool(p.golden.top1_same) for p in positions),
         "mean_abs_dlp": float(np.mean(listed)) if listed else None,
         "n_dlp": len(listed),
     }
@@ -167,6 +195,14 @@ def _reason(mean: ClusteredMean, tolerance: float, evidence: Evidence, misread: 
         f"{declared} allows {tolerance:g}"
     )
     return text + ("; the prompt itself differs from golden's, so weights are not judged" if misread else "")
+
+
+def _after_sampler(n_prompts: int) -> Finding:
+    return Finding(
+        status="inconclusive", cause="logprob_semantics", n=n_prompts,
+        reason="the endpoint is certain where golden is not: it gives logprobs after the sampler, which say nothing of "
+        "the weights; go by text, or ask at temperature 1",
+    )  # fmt: skip
 
 
 def _no_evidence(evidence: Evidence, n_prompts: int, needed: int) -> Finding:

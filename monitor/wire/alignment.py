@@ -1,8 +1,9 @@
 """Whether logprob entries cover the text that they came with, and what they can be used for."""
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
-from monitor.types import Choice, TokenLogprob
+from monitor.types import Choice, TokenLogprob, TopToken
 
 _REPLACEMENT = (0xEF, 0xBF, 0xBD)
 
@@ -26,13 +27,18 @@ def _value_flags(entries: Sequence[TokenLogprob], asked: int | None) -> Iterator
     known = [entry.logprob for entry in entries if entry.logprob is not None]
     if not known:
         yield "no_usable_logprob"
-    supports = [sum(1 for other in entry.top if other.logprob is not None) for entry in entries if entry.top]
-    if any(n == 1 for n in supports):
+    tops = [entry.top for entry in entries if entry.top]
+    if any(_is_degenerate(top) for top in tops):
         yield "degenerate_distribution"
-    if supports and all(len(entry.top) == 1 and entry.top[0].logprob == 0.0 for entry in entries if entry.top):
+    if tops and all(len(top) == 1 and top[0].logprob == 0.0 for top in tops):
         yield "truncated_by_sampler"
     if asked is not None and any(len(entry.top) < asked for entry in entries):
         yield "fewer_alternatives"
+
+
+def _is_degenerate(top: Sequence[TopToken]) -> bool:
+    """Whether exactly one alternative can be used; most often the first two settle it."""
+    return len(list(islice((other for other in top if other.logprob is not None), 2))) == 1
 
 
 def _opaque(entry: TokenLogprob, *, last: bool) -> bool:

@@ -10,7 +10,7 @@ from monitor.wire.bounds import MAX_CHOICES, MAX_NAMES, NAME_CHARS
 from monitor.wire.choice_state import ChoiceState
 from monitor.wire.error_body import ErrorBody, find_error, plain_error
 from monitor.wire.lenient import NotJsonError, loads
-from monitor.wire.repeats import Repeats, plain_field, same
+from monitor.wire.repeats import Repeats, same, spoken_by
 from monitor.wire.sse import Event, Framing
 from monitor.wire.usage import completion_count, is_shallow
 
@@ -59,8 +59,9 @@ class Answer:
 
     def _read_event(self, event: Event, *, unfinished: bool = False) -> None:
         at_ns, name, data = event
-        if name is None and (text := self._repeats.text(data)) is not None:
-            self._repeat(text, at_ns)
+        if name is None and self._repeats.take(data, at_ns):
+            self.last_token_ns = at_ns
+            self.token_events += 1
             return
         try:
             value = orjson.loads(data)
@@ -89,14 +90,8 @@ class Answer:
             self._read_usage(usage)
         if choices is not _ABSENT:
             self._read_choices(choices, usage, at_ns)
-        if known and not self.done and (usage is _ABSENT or usage is None) and (told := plain_field(choices)):
-            self._repeats.learn(data, told, self._opened(choices[0]["index"]))
-
-    def _repeat(self, text: str, at_ns: int) -> None:
-        """Take a token event that differs from an earlier one in its text only."""
-        self._repeats.add(text, at_ns)
-        self.last_token_ns = at_ns
-        self.token_events += 1
+        if known and not self.done and spoken_by(choices) is not None:
+            self._repeats.learn(data, self._opened(choices[0]["index"]), self._read_usage)
 
     def _read_odd(self, event: Event, data: bytes, *, unfinished: bool) -> Any:
         """Take data that are no strict JSON: the end marker, nothing, a comment, or JSON with something to forgive."""

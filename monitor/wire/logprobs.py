@@ -7,6 +7,7 @@ above floating-point noise; neither is ever used as a number.
 import re
 from collections.abc import Iterator, Mapping
 from math import isfinite
+from operator import itemgetter
 from typing import Any
 
 from monitor.types import TokenLogprob, TopToken
@@ -16,6 +17,10 @@ MASKED_AT = -9000.0
 
 NOISE = 1e-6
 """A positive value up to here is rounding noise around 0."""
+
+_TOKEN = itemgetter("token")
+_USUAL = 3
+"""Fields of an alternative: token, logprob, bytes."""
 
 _ESCAPED = re.compile(r"\\x([0-9a-fA-F]{2})")
 
@@ -65,22 +70,46 @@ def _is_object(item: Any, flags: dict[str, None]) -> bool:
 
 def _entry(item: dict[str, Any], flags: dict[str, None]) -> TokenLogprob:
     token, raw_bytes, token_id = _token(item, flags)
+    return TokenLogprob(token, value_of(item.get("logprob"), flags), raw_bytes, token_id, _top(item, flags))
+
+
+def _top(item: dict[str, Any], flags: dict[str, None]) -> tuple[TopToken, ...]:
+    """Alternatives without exact repetitions: some servers list the sampled token twice."""
     listed = item.get("top_logprobs")
-    if not (listed is None or isinstance(listed, list)):
-        flags["odd_type:top_logprobs"] = None
-    top = [_alternative(other, flags) for other in listed if _is_object(other, flags)] if type(listed) is list else []
-    return TokenLogprob(
-        token=token,
-        logprob=value_of(item.get("logprob"), flags),
-        bytes=raw_bytes,
-        id=token_id,
-        top=_distinct(top, flags),
-    )
+    if not isinstance(listed, list):
+        if listed is not None:
+            flags["odd_type:top_logprobs"] = None
+        return ()
+    if (plain := _plain(listed)) is not None:
+        return plain
+    top = [_alternative(other, flags) for other in listed if _is_object(other, flags)]
+    kept = tuple(dict.fromkeys(top))
+    if len(kept) < len(top):
+        flags["duplicate_alternative"] = None
+    return kept
+
+
+def _plain(listed: list[Any]) -> tuple[TopToken, ...] | None:
+    """Alternatives that all have the usual form, different tokens, and raise no flag; None for any others."""
+    try:
+        top = [
+            TopToken(token, value, tuple(bytes(raw)))
+            for item in listed
+            if len(item) == _USUAL
+            and type(token := item["token"]) is str
+            and type(value := item["logprob"]) is float
+            and MASKED_AT < value <= 0.0
+            and type(raw := item["bytes"]) is list
+        ]
+        usual = len(listed) == len(top) == len(set(map(_TOKEN, listed)))
+    except (KeyError, TypeError, ValueError):
+        return None
+    return tuple(top) if usual else None
 
 
 def _alternative(item: dict[str, Any], flags: dict[str, None]) -> TopToken:
     token, raw_bytes, token_id = _token(item, flags)
-    return TopToken(token=token, logprob=value_of(item.get("logprob"), flags), bytes=raw_bytes, id=token_id)
+    return TopToken(token, value_of(item.get("logprob"), flags), raw_bytes, token_id)
 
 
 def _token(item: dict[str, Any], flags: dict[str, None]) -> tuple[str, tuple[int, ...] | None, int | None]:
@@ -102,16 +131,6 @@ def _bytes(raw: Any, token: str, flags: dict[str, None]) -> tuple[int, ...] | No
             pass
     flags["odd_type:bytes"] = None
     return None
-
-
-def _distinct(top: list[TopToken], flags: dict[str, None]) -> tuple[TopToken, ...]:
-    """The alternatives without exact repetitions: some servers list the sampled token twice."""
-    if len({other.token for other in top}) == len(top):
-        return tuple(top)
-    kept = tuple(dict.fromkeys(top))
-    if len(kept) < len(top):
-        flags["duplicate_alternative"] = None
-    return kept
 
 
 def _legacy(raw: Mapping[str, Any], flags: dict[str, None]) -> Iterator[TokenLogprob]:

@@ -1,13 +1,15 @@
-"""Events of a stream that repeat an earlier one in all but the text of their one delta: nearly all of them.
+"""Events of a stream that repeat an earlier one in all but a text, and perhaps a value beside it: nearly all of them.
 
-Of such an event only the text needs to be parsed. The proof is made once per pattern, in `Repeats.learn`: the pattern
-is the bytes around one string token, and putting another string there changed that one value and nothing else. With any
-other string the parser would therefore say the same again.
+Of such an event only these are parsed. The proof is made once per pattern, in `Repeats.learn`: the pattern is the bytes
+around one string (and around one more value), and putting others there changed those and nothing else. With any other
+string and value there the parser would therefore say the same again.
 """
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -17,55 +19,156 @@ _TEXTS = frozenset({"content", "reasoning_content", "reasoning"})
 _PATTERNS = 64
 """No more patterns are tried in one stream, so that learning stays cheap where nothing repeats."""
 
+_SHALLOW_BYTES, _SHALLOW_OPENINGS = 2000, 1000
+"""A value that is no longer, or opens no more objects and lists, nests less deeply than the parser forbids."""
 
-def _nowhere(_text: str, _at_ns: int) -> None:
-    """No pattern, no text."""
+Add = Callable[[str, int], None]
+Take = Callable[[Any], object]
+
+
+class Spoken(NamedTuple):
+    """All that a choice says: one text, the value of `key` in `holder`. ``call`` is the index of the call it is for."""
+
+    holder: dict[str, Any]
+    key: str
+    call: int | None = None
+
+
+class _Pattern(NamedTuple):
+    """What stands before, between and behind the values that change. ``take`` None: only the text changes."""
+
+    head: bytes
+    middle: bytes
+    tail: bytes
+    text_first: bool
+    add: Add
+    take: Take | None
+
+    def values(self, data: bytes) -> tuple[Any, Any] | None:
+        """Return the text of `data`, and the value beside it, if it has this pattern. What is no JSON has not."""
+        head, middle, tail, text_first, _, take = self
+        if not data.startswith(head) or not data.endswith(tail):
+            return None
+        text = data[len(head) : len(data) - len(tail)]
+        try:
+            if take is None:
+                return orjson.loads(text), None
+            first, _, second = text.partition(middle)
+            text, beside = (first, second) if text_first else (second, first)
+            if len(beside) > _SHALLOW_BYTES and beside.count(b"[") + beside.count(b"{") > _SHALLOW_OPENINGS:
+                return None
+            return orjson.loads(text), orjson.loads(beside)
+        except orjson.JSONDecodeError:
+            return None
 
 
 @dataclass(slots=True)
 class Repeats:
-    """The pattern in force: what stands before and behind the text. ``head`` None: none was learned."""
+    """The pattern in force, if one was learned, and how many were tried."""
 
-    head: bytes | None = None
-    tail: bytes = b""
-    add: Callable[[str, int], None] = _nowhere
+    pattern: _Pattern | None = None
     learned: int = 0
 
-    def text(self, data: bytes) -> str | None:
-        """Return the text of `data` if it is a repetition, else None."""
-        if self.head is None or not data.startswith(self.head) or not data.endswith(self.tail):
-            return None
-        text = _parsed(data[len(self.head) : len(data) - len(self.tail)])
-        return text if isinstance(text, str) and text else None
+    def take(self, data: bytes, at_ns: int) -> bool:
+        """Take `data` if it is a repetition whose text is not empty; return whether it was."""
+        pattern = self.pattern
+        if pattern is None or (found := pattern.values(data)) is None:
+            return False
+        text, beside = found
+        if type(text) is not str or not text:
+            return False
+        pattern.add(text, at_ns)
+        if beside is not None and pattern.take is not None:
+            pattern.take(beside)
+        return True
 
-    def learn(self, data: bytes, field: str, state: ChoiceState) -> None:
-        """Take `data` as the pattern if that proves right; `field` is its `plain_field`, `state` that of its choice."""
+    def learn(self, data: bytes, state: ChoiceState, take_usage: Take) -> None:
+        """Take `data` as the pattern if that proves right. It was just read, its one choice into `state`."""
         if self.learned >= _PATTERNS:
             return
         self.learned += 1
         value = _parsed(data)
-        if value is None:
-            return  # it was read leniently
+        spoken = None if value is None else spoken_by(value["choices"])  # None: it was read leniently
+        if spoken is None or (spoken.call is not None and spoken.call not in state.calls.by_index):
+            return
+        add = _adder(spoken, state)
         choice = value["choices"][0]
-        head, _, tail = data.rpartition(orjson.dumps(choice["delta"][field]))
-        choice["delta"][field] += "."
-        if same(_parsed(head + orjson.dumps(choice["delta"][field]) + tail), value):
-            self.head, self.tail = head, tail
-            self.add = state.add_content if field == "content" else state.add_reasoning
+        beside = choice.get("logprobs") is not None, value.get("usage") is not None
+        if beside == (False, False):
+            self._prove(data, value, spoken, add)
+        elif beside == (True, False):
+            self._prove(data, value, spoken, add, (choice, "logprobs", state.add_logprobs))
+        elif beside == (False, True):
+            self._prove(data, value, spoken, add, (value, "usage", take_usage))
+
+    def _prove(
+        self, data: bytes, value: Any, spoken: Spoken, add: Add, beside: tuple[dict[str, Any], str, Take] | None = None
+    ) -> None:
+        """Make the pattern, and keep it if other values in their places change them and nothing else."""
+        text, take, other = orjson.dumps(spoken.holder[spoken.key]), None, b""
+        start = end = len(data)
+        if beside is not None:
+            holder, key, take = beside
+            start, end = _span(data, key)
+            holder[key], other = None, b"null"
+        before, after = data[:start], data[end:]
+        text_first = text in before
+        part, _, rest = (before if text_first else after).rpartition(text)
+        head, middle, tail = (part, rest, after) if text_first else (before, part, rest)
+        spoken.holder[spoken.key] += "."
+        changed = orjson.dumps(spoken.holder[spoken.key])
+        first, second = (changed, other) if text_first else (other, changed)
+        if same(_parsed(head + first + middle + second + tail), value):
+            if take is None:
+                middle, tail = b"", middle + tail
+            self.pattern = _Pattern(head, middle, tail, text_first, add, take)
 
 
-def plain_field(choices: Any) -> str | None:
-    """Return the name of the field that holds all that `choices` say, if that is one text of one choice's delta."""
+def spoken_by(choices: Any) -> Spoken | None:
+    """Return the one text that is all that `choices` say (beside logprobs), if that is so."""
     if not isinstance(choices, list) or len(choices) != 1 or not isinstance(choice := choices[0], dict):
         return None
     delta = choice.get("delta")
     if type(choice.get("index")) is not int or not isinstance(delta, dict):
         return None
     speaking = [name for name, value in delta.items() if value and name != "role"]
-    if len(speaking) != 1 or speaking[0] not in _TEXTS or not isinstance(delta[speaking[0]], str):
+    if len(speaking) != 1 or "text" in choice:
         return None
-    silent = all(value is None for name, value in choice.items() if name not in {"index", "delta"})
-    return speaking[0] if silent and "text" not in choice else None
+    if any(value is not None for name, value in choice.items() if name not in {"index", "delta", "logprobs"}):
+        return None
+    name = speaking[0]
+    if name == "tool_calls":
+        return _arguments(delta[name])
+    return Spoken(delta, name) if name in _TEXTS and isinstance(delta[name], str) else None
+
+
+def _arguments(calls: Any) -> Spoken | None:
+    """A further piece of the arguments of one call that has begun."""
+    if not isinstance(calls, list) or len(calls) != 1 or not isinstance(call := calls[0], dict):
+        return None
+    function, index = call.get("function"), call.get("index")
+    if type(index) is not int or call.get("id") or not isinstance(function, dict) or function.get("name"):
+        return None
+    told = function.get("arguments")
+    return Spoken(function, "arguments", index) if told and isinstance(told, str) else None
+
+
+def _adder(spoken: Spoken, state: ChoiceState) -> Add:
+    """How `state` takes more of what is spoken."""
+    if spoken.call is not None:
+        return partial(state.calls.add_arguments, spoken.call)
+    return state.add_content if spoken.key == "content" else state.add_reasoning
+
+
+def _span(data: bytes, key: str) -> tuple[int, int]:
+    """Where the value of the last `key` begins and ends; anywhere if that cannot be told, which proves nothing."""
+    text = data.decode("latin-1")
+    start = text.rfind(f'"{key}"') + len(key) + 2
+    start += len(text[start:]) - len(text[start:].lstrip(": \t\r\n"))
+    try:
+        return start, json.JSONDecoder().raw_decode(text, start)[1]
+    except (ValueError, RecursionError):
+        return start, start
 
 
 def same(value: Any, other: Any) -> bool:

@@ -100,6 +100,12 @@ class CallSlots:
             slot.parts.append(call.arguments)
             slot.size += len(call.arguments)
 
+    def add_arguments(self, number: int, text: str, _at_ns: int | None = None) -> None:
+        """Take a further piece of the arguments of the call that came last under the index `number`."""
+        slot = self.by_index[number]
+        slot.parts.append(text)
+        slot.size += len(text)
+
     def _slot_of(self, call: CallDelta) -> _Slot | None:
         """The open slot that `call` continues, or None when it opens one."""
         if call.number is None:

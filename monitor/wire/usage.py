@@ -61,17 +61,21 @@ def read_usage(usage: Mapping[str, Any]) -> UsageReading:
 
 def completion_count(usage: Mapping[str, Any]) -> float | None:
     """``completion_tokens`` (or what the protocol calls it) as a usable number, else None."""
-    count = _count(chat_shaped(usage).get("completion_tokens"), {})
+    count = usage.get("completion_tokens")
+    if type(count) is not int:  # it nearly always is
+        count = _count(chat_shaped(usage).get("completion_tokens"), {})
     return count if count is not None and count >= 0 else None
 
 
 def is_shallow(value: Any, levels: int = 8) -> bool:
     """Whether `value` is no deeper or larger than any real usage object, so that it can be written again."""
-    if type(value) is int or value is None:
-        return True  # nearly all
     if isinstance(value, dict | list):
-        inner = value.values() if isinstance(value, dict) else value
-        return levels > 0 and len(inner) <= _BREADTH and all(is_shallow(item, levels - 1) for item in inner)
+        if levels == 0 or len(value) > _BREADTH:
+            return False
+        for item in value.values() if isinstance(value, dict) else value:
+            if type(item) is not int and not is_shallow(item, levels - 1):  # nearly all are integers
+                return False
+        return True
     return not isinstance(value, str) or len(value) <= NAME_CHARS
 
 

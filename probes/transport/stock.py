@@ -35,7 +35,7 @@ class StockSender:
     now
         The clock of the stamps, monotonic ns.
     http2
-        Offer HTTP/2 (needs the package ``h2``).
+        Offer HTTP/2 over TLS (needs the package ``h2``: the extra ``http2``).
     proxy
         Address of a proxy; may hold credentials, which appear nowhere else.
     tls
@@ -54,7 +54,7 @@ class StockSender:
         # httpx logs whole URLs at INFO.
         logging.getLogger("httpx").setLevel(logging.WARNING)
         self._now = now
-        self._name = "httpx" + ("+http2" if http2 else "") + ("+proxy" if proxy is not None else "")
+        self._proxy = "" if proxy is None else "+proxy"
         try:
             self._http = httpx.AsyncClient(
                 http2=http2,
@@ -65,14 +65,14 @@ class StockSender:
                 limits=httpx.Limits(max_connections=None, max_keepalive_connections=64),
             )
         except ImportError:
-            raise UsageError("HTTP/2 needs the package h2: pip install 'httpx[http2]'") from None
+            raise UsageError("HTTP/2 needs the package h2: pip install 'weighmaster[http2]'") from None
         except (ValueError, httpx.InvalidURL):
             raise UsageError("the proxy's address is none that httpx knows: use http://HOST:PORT") from None
 
     async def send(self, request: httpx.Request, attempt: Attempt) -> None:
         """Send `request` under the limits of `attempt` and wait for the end of its body."""
         limits = attempt.limits
-        attempt.transport, attempt.reused = self._name, True
+        attempt.transport, attempt.reused = f"httpx{self._proxy}", True
         total = asyncio.timeout(limits.connect_s + limits.total_s)
         patience = asyncio.timeout(None)  # set anew at the write (first byte) and after every read (stall)
         try:
@@ -84,6 +84,10 @@ class StockSender:
         except TimeoutError:
             end = "client_limit" if total.expired() and attempt.stamps else _timed_out(attempt)
             attempt.finish(end, f"time-out after {len(attempt.stamps)} reads")
+        except httpx.ProxyError as error:
+            # The proxy opened no tunnel: what was stamped was the request to it, not ours.
+            attempt.t0_ns = attempt.sent_ns = attempt.first_byte_ns = None
+            attempt.finish("connect_error", f"ProxyError: {error}")
         except (httpx.TransportError, ssl.SSLError, OSError) as error:
             attempt.finish(_end_of(error, attempt), f"{type(error).__name__}: {error}")
         if attempt.status is not None:
@@ -104,6 +108,8 @@ class StockSender:
         request.extensions = {**request.extensions, "trace": trace, "timeout": {"connect": attempt.limits.connect_s}}
         response = await self._http.send(request, stream=True)
         try:
+            if response.http_version == "HTTP/2":
+                attempt.transport = f"httpx+http2{self._proxy}"
             attempt.status = response.status_code
             attempt.headers = response.headers.multi_items()
             await self._read(response, attempt, patience)

@@ -70,10 +70,14 @@ class LocalEngine:
             request, body, model=self.name, started_at=started_at, t0_ns=t0_ns, done_ns=time.perf_counter_ns()
         )
 
-    async def aclose(self) -> None:
-        """Stop the worker and give the memory of the weights back. Idempotent."""
+    def close(self) -> None:
+        """Stop the worker and give the memory of the weights back, after what is being computed. Idempotent."""
         self._worker.shutdown(wait=False, cancel_futures=True)
-        await asyncio.to_thread(self.weights.release)
+        self.weights.release()
+
+    async def aclose(self) -> None:
+        """Do what `close` does, without blocking the loop."""
+        await asyncio.to_thread(self.close)
 
     def score(self, tasks: Sequence[ScoreTask], *, top_k: int = 20) -> list[Scores]:
         """Score all `tasks` by teacher forcing; results in the order of `tasks`. Raises what `score_each` raises."""
@@ -107,6 +111,15 @@ class LocalEngine:
             self.weights, prompts, n=n, max_tokens=max_tokens, seed=seed, temperature=temperature, top_p=top_p,
             eos_ids=self.tokenizer.eos_ids, batch_tokens=self.batch_tokens, progress=self.progress,
         )  # fmt: skip
+
+    def draw(self, prompts: Sequence[Sequence[int]], *, n: int, max_tokens: int, seed: int) -> list[list[list[int]]]:
+        """Draw as `sample` does, at temperature 1; return the token ids without the end token."""
+        eos = self.tokenizer.eos_ids
+        answers = self.sample(prompts, n=n, max_tokens=max_tokens, seed=seed)
+        return [
+            [[step.token_id for step in answer.steps if step.token_id not in eos] for answer in some]
+            for some in answers
+        ]
 
     def peak_memory_bytes(self) -> int:
         """Return the most memory used so far: of the device, or of the whole process where the CPU computes."""

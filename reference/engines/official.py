@@ -30,6 +30,9 @@ class OfficialEngine:
         """Pass `request` on."""
         return await self.client.send(request)
 
+    def close(self) -> None:
+        """Nothing is open but what `send` opened, which belongs to its loop: `aclose`."""
+
     async def aclose(self) -> None:
         """Close the connections. Idempotent."""
         await self.client.aclose()

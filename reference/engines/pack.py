@@ -11,7 +11,7 @@ from monitor.results import Fingerprint
 from monitor.types import Capture, Request
 from reference.answer import Answer, Step, capture_of, chat_body
 from reference.engines.known import NOTHING, Known, scores_of
-from reference.pack import Pack, PackPosition
+from reference.pack import Pack, PackPosition, PackTrigger
 from reference.tokenizer import GoldenTokenizer
 
 _Place = tuple[tuple[int, ...], tuple[int, ...]]
@@ -26,6 +26,7 @@ class PackEngine:
             (pack.prompts[one.prompt].ids, one.path): one for one in pack.positions
         }
         self._sampled = {place: known for sample in pack.samples for place, known in _along(pack, sample)}
+        self._triggers = {pack.prompts[one.prompt].ids: one for one in pack.triggers}
 
     @property
     def fingerprint(self) -> Fingerprint:
@@ -60,8 +61,40 @@ class PackEngine:
             request, body, model=name, started_at=started_at, t0_ns=t0_ns, done_ns=time.perf_counter_ns()
         )  # fmt: skip
 
+    def draw(self, prompts: Sequence[Sequence[int]], *, n: int, max_tokens: int, seed: int) -> list[list[list[int]]]:
+        """Return `n` recorded answers to each of `prompts`, cut after `max_tokens`, without the end token.
+
+        They are what the golden weights drew once, whatever `seed` says.
+
+        Raises
+        ------
+        GoldenError
+            When the pack holds fewer for a prompt, or shorter ones.
+        """
+        del seed
+        return [self._recorded(tuple(ids), n, max_tokens) for ids in prompts]
+
+    def trigger(self, request: Request) -> PackTrigger | None:
+        """How often golden answers to `request` call a tool, k of n samples; None where that was not recorded."""
+        return self._triggers.get(tuple(self.tokenizer.prompt_ids(request.messages, request.tools)))
+
+    def close(self) -> None:
+        """Nothing is open."""
+
     async def aclose(self) -> None:
         """Nothing is open."""
+
+    def _recorded(self, prompt_ids: tuple[int, ...], n: int, max_tokens: int) -> list[list[int]]:
+        eos = self.tokenizer.eos_ids
+        some = [one for one in self.pack.samples if self.pack.prompts[one.prompt].ids == prompt_ids]
+        whole = [one.ids[:max_tokens] for one in some if len(one.ids) >= max_tokens or one.finish == "stop"]
+        # Answers that were cut are the long ones: to leave them out would bias the rest.
+        if len(whole) < n or len(whole) < len(some):
+            raise GoldenError(
+                f"this pack holds {len(whole)} answers of {max_tokens} tokens to a prompt, not {n}; record it with "
+                "`weighmaster reference pack --samples --sample-tokens`"
+            )
+        return [[token for token in ids if token not in eos] for ids in whole[:n]]
 
     def _known(self, task: ScoreTask, at: int) -> Known:
         place = (task.prompt_ids, task.completion_ids[:at])

@@ -75,9 +75,13 @@ class ServerEngine:
         """Pass `request` on."""
         return await self.client.send(request)
 
-    async def aclose(self) -> None:
-        """Close the connections. Idempotent."""
+    def close(self) -> None:
+        """Close the connections that scoring opened. Idempotent. What `send` opened belongs to its loop: `aclose`."""
         self.ask.close()
+
+    async def aclose(self) -> None:
+        """Close all connections. Idempotent."""
+        self.close()
         await self.client.aclose()
 
     def score(self, tasks: Sequence[ScoreTask], *, top_k: int = 20) -> list[Scores]:

@@ -17,6 +17,9 @@ _RECIPIENT = re.compile(r"to=([^\s<]+)")
 _CHANNEL = re.compile(r"<\|channel\|>\s*([a-z]+)")
 _PREFIX = "functions."
 
+CALL_END = "<|call|>"
+"""Ends a call, and the answer with it."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Harmony:
@@ -45,7 +48,7 @@ class Harmony:
 def _message(head: str, body: str, end: str, reading: Reading) -> None:
     recipient, channel = _RECIPIENT.search(head), _CHANNEL.search(head)
     if recipient is not None:
-        if end != "<|call|>":
+        if end != CALL_END:
             reading.blame("unclosed")
         if not recipient[1].startswith(_PREFIX):
             reading.blame("malformed")

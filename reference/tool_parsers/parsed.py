@@ -8,6 +8,8 @@ from monitor.types import ToolCall
 
 Tools = Sequence[Mapping[str, Any]]
 
+_HARMLESS = frozenset({"text_between_calls", "untyped_argument"})
+
 
 class Parsed(NamedTuple):
     """The text outside of calls, the calls in order, and the faults of the model's writing.
@@ -21,6 +23,16 @@ class Parsed(NamedTuple):
     content: str
     tool_calls: tuple[ToolCall, ...]
     problems: tuple[str, ...]
+
+    @property
+    def called(self) -> bool:
+        """Whether a call was begun, well or badly."""
+        return bool(self.tool_calls or self.problems)
+
+    @property
+    def readable(self) -> bool:
+        """Whether there is a call and every call can be read; text around calls and unsure types do not matter."""
+        return bool(self.tool_calls) and not set(self.problems) - _HARMLESS
 
 
 class Format(Protocol):

@@ -15,10 +15,12 @@ from typing import Any, Literal, get_args
 
 import gguf
 from gguf.quants import quantize
+from numpy.typing import NDArray
 
 from monitor.errors import GoldenError, WeighmasterError
 from reference.folder import read_json
 from reference.variants.bank import find
+from reference.variants.q2_k import Q2K
 from reference.variants.rope import base_of
 from reference.variants.tensors import tensors
 from reference.variants.variant import Variant, Weights
@@ -91,11 +93,18 @@ def _write_tensors(
     for name, weight, own in _llama_tensors(golden, config, variant):
         matrix = weight.ndim > 1
         target = gguf.GGMLQuantizationType[(own or kind) if matrix else "F32"]
-        writer.add_tensor(name, quantize(weight, target), raw_dtype=target)
+        writer.add_tensor(name, _coded(weight, target), raw_dtype=target)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
+
+
+def _coded(weight: Weights, target: gguf.GGMLQuantizationType) -> NDArray[Any]:
+    if target == gguf.GGMLQuantizationType.Q2_K:  # which the package gguf cannot write
+        return Q2K.of(weight).packed().reshape(*weight.shape[:-1], -1)
+    coded: NDArray[Any] = quantize(weight, target)
+    return coded
 
 
 def _llama_tensors(

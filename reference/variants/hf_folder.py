@@ -36,7 +36,7 @@ def write(golden: Path, out: Path, variant: Variant) -> None:
         config = read_json(golden, "config.json")
         _write_weights(golden, fresh, variant, config)
         _write_json(fresh / "config.json", variant.config(config))
-        _write_tokenizer(golden, fresh, variant)
+        write_tokenizer(golden, fresh, variant)
         for name in _COPIED:
             if (golden / name).exists():
                 shutil.copy(golden / name, fresh / name)
@@ -61,7 +61,8 @@ def _write_weights(golden: Path, fresh: Path, variant: Variant, config: dict[str
         _write_json(fresh / _INDEX, {"metadata": {}, "weight_map": places})
 
 
-def _write_tokenizer(golden: Path, fresh: Path, variant: Variant) -> None:
+def write_tokenizer(golden: Path, fresh: Path, variant: Variant) -> None:
+    """Write the tokenizer and the template of `golden`, changed by `variant`, into the folder `fresh`."""
     document = read_json(golden, "tokenizer.json")
     model = document["model"]
     if isinstance(model.get("merges"), list):

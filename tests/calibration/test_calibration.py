@@ -73,6 +73,7 @@ class First:
     kind: ClassVar[str] = "first"
     version: ClassVar[int] = 1
     probes: ClassVar[frozenset[str] | None] = None
+    looks_back: ClassVar[int] = 0
     metrics: ClassVar[tuple[Metric, ...]] = (
         Metric(name="first_error", unit="nats", better="lower", definition="", source=""),
         Metric(name="noted", unit="", better="neither", definition="", source=""),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pytest
 from rich.console import Console
 
-from jobs.check import as_json, every_text, plan_rows, plan_table, total, usd_text
+from jobs.check import as_json, every_text, plan_rows, plan_table, plan_view, total, usd_text
 from monitor.config import Config, load
 from tests.config.catalogue import CATALOGUES
 
@@ -69,12 +69,28 @@ def test_table_says_unknown() -> None:
     assert any("a/priced" in line and "1h" in line and "12,000" in line for line in lines)
 
 
-def test_a_narrow_terminal_cuts_no_name() -> None:
-    console = Console(width=60, color_system=None)
+def viewed(one: Config, width: int) -> str:
+    console = Console(width=width, color_system=None)
     with console.capture() as capture:
-        console.print(plan_table(plan_rows(config())))
-    cells = "".join(line.split("│")[1].strip() for line in capture.get().splitlines() if line.startswith("│"))
-    assert "a/priced" in cells
+        console.print(plan_view(plan_rows(one), width))
+    return capture.get()
+
+
+def test_a_narrow_terminal_gets_lines_with_every_number() -> None:
+    shown = viewed(config(), 60)
+    assert max(len(line) for line in shown.splitlines()) <= 60
+    words = " ".join(shown.split())
+    assert "a/priced speed every 1h 120 requests, 12,000 tokens in, 7,680 tokens out, USD 0.1 a/free" in words
+    assert "total 392 requests, 37,280 tokens in, 23,040 tokens out, USD 0.1 + unknown" in words
+
+
+def test_a_table_folds_long_names_and_cuts_no_number() -> None:
+    text = TEXT.replace("a/priced", "a/priced-with-a-name-that-is-longer-than-most")
+    shown = viewed(load(text, {}, CATALOGUES), 80)
+    cells = "".join(line.split("│")[1].strip() for line in shown.splitlines() if line.startswith("│"))
+    assert "a/priced-with-a-name-that-is-longer-than-most" in cells
+    assert "…" not in shown
+    assert all(number in shown for number in ("12,000", "7,680", "37,280", "0.1 + unknown"))
 
 
 def test_table_without_probes() -> None:

@@ -104,3 +104,31 @@ def test_the_error_is_a_usage_error_for_the_command_line() -> None:
     with pytest.raises(ConfigError) as caught:
         load("", {}, CATALOGUES)
     assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("written", "address"),
+    [
+        ("http://127.0.0.1:3128", "http://127.0.0.1:3128"),
+        ("https://proxy.example:443/", "https://proxy.example:443"),
+        ("'http://[::1]:3128'", "http://[::1]:3128"),
+        ("'${PROXY}'", "http://sam:pass@proxy.example:3128"),
+        ("'http://sam:${WORD}@proxy.example:3128'", "http://sam:pass@proxy.example:3128"),
+        ("''", None),
+    ],
+)
+def test_how_to_get_to_an_endpoint(written: str, address: str | None) -> None:
+    environ = {"PROXY": "http://sam:pass@proxy.example:3128\n", "WORD": "pass"}
+    text = MINIMAL.replace("model: m", f"model: m, http2: true, proxy: {written}")
+    (one,) = load(text, environ, CATALOGUES).endpoints
+    assert one.http2
+    assert (one.proxy.get_secret_value() if one.proxy else None) == address
+    assert "pass" not in repr(one)
+    (plain,) = load(MINIMAL, {}, CATALOGUES).endpoints
+    assert (plain.http2, plain.proxy) == (False, None)
+
+
+@pytest.mark.parametrize("precision", ["bf16", "FP8", "int4-g128", "Q4_K_M", "awq", "unknown"])
+def test_a_declared_precision_stays_as_written(precision: str) -> None:
+    (one,) = load(MINIMAL.replace("model: m", f"model: m, precision: {precision}"), {}, CATALOGUES).endpoints
+    assert one.endpoint.precision == precision

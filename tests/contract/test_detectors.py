@@ -1,6 +1,7 @@
 """Every detector in the catalogue on evidence of every quality: never raises, never passes what it cannot see."""
 
 import importlib
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, get_args
 
@@ -13,8 +14,18 @@ from monitor.codec import decode, encode
 from monitor.results import Evidence, Verdict
 from monitor.types import ANSWERED, Outcome
 from tests.detectors.made import AT, evidence, exchange
+from tests.detectors.made_drawn import drawn_evidence, faithful_answers
+from tests.detectors.made_greedy import faithful_context, faithful_greedy
+from tests.detectors.made_history import faithful_border, steady_logprobs, steady_speed
 
 DETECTORS: dict[str, Any] = scan(monitor.detectors, "DETECTOR")
+FED: dict[str, Callable[[], Evidence]] = {
+    "sampler": drawn_evidence, "two_sample": faithful_answers,
+    "border": faithful_border, "logprob_history": steady_logprobs, "speed_shift": steady_speed,
+    "greedy_flips": faithful_greedy, "logprob_profile": faithful_greedy, "long_context": faithful_context,
+}  # fmt: skip
+"""Faithful evidence for detectors that need other probes than `logprobs`."""
+
 FAULTS = [outcome for outcome in get_args(Outcome) if outcome not in ANSWERED]
 
 
@@ -32,7 +43,7 @@ def judge(kind: str, made: Evidence) -> Verdict:
 
 @pytest.mark.parametrize("kind", DETECTORS)
 def test_faithful_passes(kind: str) -> None:
-    assert judge(kind, evidence()).status == "pass"
+    assert judge(kind, FED.get(kind, evidence)()).status == "pass"
 
 
 @pytest.mark.parametrize("kind", DETECTORS)

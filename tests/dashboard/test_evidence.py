@@ -1,6 +1,10 @@
 """Oracles: rows written by hand."""
 
-from dashboard.evidence import Band, band, evidence, exchange_row, exchange_text, kind_of, outcome_counts, tokens_of
+from typing import Any
+
+import pytest
+
+from dashboard.evidence import Band, band, evidence, exchange_row, exchange_text, kind_of, outcome_counts
 from monitor.types import ANSWERED, Choice, ToolCall
 from tests.dashboard.scenes import exchange, verdict
 
@@ -57,11 +61,20 @@ def test_a_failed_exchange_has_empty_cells_not_zeros() -> None:
     assert (row["ttft"], row["tps"], row["tokens"], row["status"]) == (None, None, None, None)
 
 
-def test_tokens_are_the_golden_count_else_as_billed_else_unknown() -> None:
-    billed = {"completion_tokens": 9}
-    assert tokens_of(exchange(0, usage=billed)) == 7
-    assert tokens_of(exchange(0, usage=billed, tokens_golden=None)) == 9
-    assert tokens_of(exchange(0, usage={"completion_tokens": "nine"}, tokens_golden=None)) is None
+@pytest.mark.parametrize(
+    ("usage", "golden", "shown"),
+    [
+        ({"completion_tokens": 9}, 7, (7, 9)),
+        ({"completion_tokens": 9}, None, (None, 9)),
+        ({"completion_tokens": "nine"}, 7, (7, None)),
+        (None, None, (None, None)),
+    ],
+)
+def test_the_golden_count_stands_beside_the_endpoints_own(
+    usage: dict[str, Any] | None, golden: int | None, shown: tuple[int | None, int | None]
+) -> None:
+    row = exchange_row(exchange(0, usage=usage, tokens_golden=golden))
+    assert (row["tokens"], row["billed"]) == shown
 
 
 def test_a_row_holds_no_text_of_the_model() -> None:

@@ -90,6 +90,6 @@ def test_every_status_has_its_own_symbol_beside_the_colour() -> None:
 
 
 def test_unknown_detectors_and_metrics_are_called_by_their_own_name() -> None:
-    assert detector_label("two_sample").title == "Two sample"
+    assert detector_label("new_thing").title == "New thing"
     assert metric_label("lag_ms").title == "Lag ms"
-    assert "\\_" in detector_label("two_sample").definition
+    assert "\\_" in detector_label("new_thing").definition

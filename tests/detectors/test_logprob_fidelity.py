@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from monitor.detectors.logprob_fidelity import DETECTOR
-from monitor.results import Evidence, Status, Verdict
+from monitor.results import Evidence, GoldenView, Status, Verdict
+from monitor.stats.confseq import mean_above
 from monitor.types import Exchange
 from tests.detectors.made import AT, evidence, exchange
 
@@ -103,3 +104,35 @@ def test_not_in_the_golden_vocabulary_is_said() -> None:
     verdict = judge(replace(made, golden=views))
     assert verdict.cause == "not_comparable"
     assert "golden vocabulary" in verdict.reason
+
+
+def sampled_at_zero(one: GoldenView) -> GoldenView:
+    """The view of an endpoint that lists only its choice, with certainty."""
+    return replace(one, positions=tuple(
+        replace(p, endpoint_top=(0.0,), golden_top=p.golden_top[:1], endpoint_logprob=0.0) for p in one.positions
+    ))  # fmt: skip
+
+
+def test_logprobs_after_the_sampler_are_recognised_and_not_blamed_on_the_weights() -> None:
+    made = evidence()
+    made = replace(made, golden={key: sampled_at_zero(one) for key, one in made.golden.items()})
+    found = judge(made)
+    assert (found.status, found.cause) == ("inconclusive", "logprob_semantics")
+    assert "after the sampler" in found.reason
+
+
+def test_evidence_may_be_looked_at_after_every_request() -> None:
+    """Type I at the edge: requests whose mean KL is the tolerance, in 400 looks, 200 times; at most 1% reach 100."""
+    rng, alarms = np.random.default_rng(3), 0
+    for _ in range(200):
+        values = rng.exponential(0.002, 400)
+        alarms += mean_above(values, null=0.002).peak >= np.log(100)
+    assert alarms <= 6  # binomial 99.9% bound at 1%
+
+
+def test_degraded_weights_are_beyond_doubt_after_eight_requests() -> None:
+    found = judge(evidence(noise=0.6, n=8, positions=4))
+    assert found.e_value is not None
+    assert found.e_value > 1000
+    assert judge(evidence(noise=0.02, n=8)).e_value is not None
+    assert (judge(evidence(noise=0.02, n=32)).details["log_e_below"]) > np.log(20)

@@ -100,9 +100,9 @@ def test_an_engine_that_cannot_be_loaded_says_why() -> None:
 
 
 def test_a_bug_of_an_engine_is_raised_here_with_its_place() -> None:
-    """The fake wants ids to gather at every position."""
-    with executing(ProcessExecutor(partial(mortal, None), 1)) as executor, pytest.raises(RuntimeError, match="zip"):
-        found_by(executor, [ScoreTask(prompt_ids=(1,), completion_ids=(2,))])
+    """The fake knows ids below 256 only."""
+    with executing(ProcessExecutor(partial(mortal, None), 1)) as executor, pytest.raises(RuntimeError, match="_one"):
+        found_by(executor, [ScoreTask(prompt_ids=(1,), completion_ids=(1000,))])
 
 
 def test_closing_ends_the_processes() -> None:

@@ -10,10 +10,12 @@ import orjson
 
 from monitor.ports import Floats, Scores, ScoreTask
 from monitor.results import Fingerprint
+from monitor.stats.samplers import RULES, Rule
 from monitor.types import Capture, Read, Request
 
 VOCABULARY = 256
 EOS = 0
+_OF_TOKENS = np.random.default_rng(1).normal(0, 1, VOCABULARY)
 
 
 class FakeTokenizer:
@@ -51,11 +53,40 @@ class FakeTokenizer:
 
 
 def logprobs_after(context: Sequence[int], *, noise: float = 0.0) -> Floats:
-    """Log-probabilities (VOCABULARY,) after `context`; `noise` adds a fixed deviation, as quantisation does."""
+    """Log-probabilities (VOCABULARY,) after `context`; `noise` adds a fixed deviation.
+
+    As with quantised weights, half of its variance belongs to the token and half to the token in this context.
+    """
     seed = int.from_bytes(hashlib.blake2b(bytes(context), digest_size=8).digest())
     rng = np.random.default_rng(seed)
-    logits = rng.normal(0, 3, VOCABULARY) + noise * rng.normal(0, 1, VOCABULARY)
+    clean, deviation = rng.normal(0, 3, VOCABULARY), rng.normal(0, 1, VOCABULARY)
+    logits = clean + noise * (deviation + _OF_TOKENS) / np.sqrt(2)
     return np.asarray(logits - np.logaddexp.reduce(logits), dtype=np.float64)
+
+
+def drawn(table: Floats, given: Sequence[int]) -> dict[str, Floats]:
+    """What tests of samplers need of the distributions `table` (t, V), computed the plain way: an oracle too."""
+    p = np.exp(table)
+    said = [sorted(set(given[:at])) for at in range(len(given))]
+    own = p[np.arange(len(given)), list(given)]
+    return {
+        "mass_above": np.array([row[row > mine].sum() for row, mine in zip(p, own, strict=True)]),
+        "said_mass": np.array([row[ids].sum() for row, ids in zip(p, said, strict=True)]),
+        "log_norms": np.array([[_log_norm(rule, row) for rule in RULES] for row in p]),
+    }
+
+
+def _log_norm(rule: Rule, p: Floats) -> float:
+    ordered = np.sort(p)[::-1]
+    if rule.kind == "temperature":
+        return float(np.log((p ** (1 / rule.value)).sum()))
+    if rule.kind == "top_k":
+        kept = ordered[: int(rule.value)]
+    elif rule.kind == "min_p":
+        kept = ordered[ordered >= rule.value * ordered[0]]
+    else:
+        kept = ordered[: int(np.searchsorted(np.cumsum(ordered), rule.value)) + 1]
+    return float(np.log(kept.sum()))
 
 
 class FakeScorer:
@@ -72,6 +103,9 @@ class FakeScorer:
         self.n_calls += 1
         return [self._one(task, top_k) for task in tasks]
 
+    def close(self) -> None:
+        return
+
     def _one(self, task: ScoreTask, top_k: int) -> Scores:
         context, rows = list(task.prompt_ids), []
         for token in task.completion_ids:
@@ -87,18 +121,24 @@ class FakeScorer:
             entropy_nats=-(np.exp(table) * table).sum(axis=1),
             top_ids=order[:, :top_k],
             top_logprobs=np.take_along_axis(table, order, axis=1)[:, :top_k],
-            gathered=tuple(row[list(ids)] for row, ids in zip(table, task.gather, strict=True)),
+            gathered=tuple(row[list(ids)] for row, ids in zip(table, task.gather, strict=bool(task.gather))),
+            **(drawn(table, task.completion_ids) if task.drawn else {}),
         )
 
 
 class FakeEndpoint:
-    """A `Client` that serves the fake weights with a deviation, another default system turn, or without logprobs."""
+    """A `Client` that serves the fake weights with a deviation, another default system turn, or without logprobs.
+
+    Requests at temperature 0 are answered greedily; others are sampled at `temperature_served` times what they ask.
+    """
 
     def __init__(
-        self, *, noise: float = 0.0, system: str = "be kind", logprobs: bool = True, status: int = 200
-    ) -> None:
+        self, *, noise: float = 0.0, system: str = "be kind", logprobs: bool = True, status: int = 200,
+        temperature_served: float = 1.0,
+    ) -> None:  # fmt: skip
         self._noise, self._tokenizer = noise, FakeTokenizer(system=system)
         self._logprobs, self._status = logprobs, status
+        self._served, self._rng = temperature_served, np.random.default_rng(7)
         self.asked: list[Request] = []
 
     async def send(self, request: Request) -> Capture:
@@ -120,15 +160,20 @@ class FakeEndpoint:
         for _ in range(request.max_tokens):
             row = logprobs_after(context, noise=self._noise)
             order = np.argsort(-row)
-            entries.append({**_entry(int(order[0]), row), "top_logprobs": [_entry(int(i), row) for i in order[:20]]})
-            context.append(int(order[0]))
-            text += chr(int(order[0]))
+            token = int(order[0]) if not request.temperature else self._draw(row, request.temperature)
+            entries.append({**_entry(token, row), "top_logprobs": [_entry(int(i), row) for i in order[:20]]})
+            context.append(token)
+            text += chr(token)
         message = {"role": "assistant", "content": text}
         choice: dict[str, Any] = {"index": 0, "message": message, "finish_reason": "length"}
         if self._logprobs and request.top_logprobs:
             choice["logprobs"] = {"content": entries}
         usage = {"prompt_tokens": len(prompt), "completion_tokens": request.max_tokens}
         return {"model": "m", "choices": [choice], "usage": usage}
+
+    def _draw(self, row: Floats, temperature: float) -> int:
+        """Gumbel-max."""
+        return int(np.argmax(row / (temperature * self._served) + self._rng.gumbel(size=row.size)))
 
 
 def _entry(token: int, row: Floats) -> dict[str, Any]:

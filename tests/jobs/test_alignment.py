@@ -3,12 +3,13 @@
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from jobs.alignment import align, is_canonical
 from monitor.types import Choice, Exchange, Request, TokenLogprob, TopToken
-from tests.fakes.golden import FakeScorer, FakeTokenizer
+from tests.fakes.golden import EOS, FakeScorer, FakeTokenizer
 
 ASK = Request(prompt_id="p", messages=({"role": "user", "content": "hi"},), max_tokens=2, top_logprobs=2)
 
@@ -39,7 +40,7 @@ def test_bytes_decide_and_positions_line_up_with_golden() -> None:
 
 def test_sampled_token_missing_from_the_list_is_added() -> None:
     aligned = align(exchange(entry("a", -0.9, TopToken(token="b", logprob=-0.4))), FakeTokenizer())
-    assert aligned.slots[0].listed == {98: -0.4, 97: -0.9}
+    assert aligned.tokens.slots[0].listed == {98: -0.4, 97: -0.9}
 
 
 def test_duplicates_and_masked_values_are_left_out() -> None:
@@ -47,26 +48,47 @@ def test_duplicates_and_masked_values_are_left_out() -> None:
         TopToken(token="b", logprob=-0.4), TopToken(token="b", logprob=-3.0), TopToken(token="z", logprob=None),
     )  # fmt: skip
     aligned = align(exchange(entry("b", -0.4, *tops)), FakeTokenizer())
-    assert aligned.slots[0].listed == {98: -0.4}
+    assert aligned.tokens.slots[0].listed == {98: -0.4}
 
 
 def test_foreign_token_ends_the_comparison_and_says_where() -> None:
     aligned = align(exchange(entry("a"), entry("wholeword"), entry("b")), FakeTokenizer())
-    assert [slot.token_id for slot in aligned.slots] == [97]
-    assert aligned.problem is not None
-    assert "'wholeword' at position 1" in aligned.problem
+    assert [slot.token_id for slot in aligned.tokens.slots] == [97]
+    assert aligned.tokens.problem is not None
+    assert "'wholeword' at position 1" in aligned.tokens.problem
 
 
 def test_own_id_is_believed_only_without_text() -> None:
     silent = TokenLogprob(token="", logprob=-0.1, id=0)
-    assert align(exchange(silent), FakeTokenizer()).slots[0].token_id == 0
+    assert align(exchange(silent), FakeTokenizer()).tokens.slots[0].token_id == 0
     spoken = TokenLogprob(token="wholeword", logprob=-0.1, id=5)
-    assert align(exchange(spoken), FakeTokenizer()).slots == ()
+    assert align(exchange(spoken), FakeTokenizer()).tokens.slots == ()
+
+
+@pytest.mark.parametrize(
+    "piece", [TopToken(token="", logprob=-0.2, bytes=()), TopToken(token="", logprob=-0.2, id=77),
+              TopToken(token="\ufffd", logprob=-0.2, bytes=(0xEF, 0xBF, 0xBD))]
+)  # fmt: skip
+def test_pieces_of_characters_that_the_endpoint_does_not_tell_apart_are_not_taken_for_tokens(piece: TopToken) -> None:
+    """As vLLM 0.32 and older ones write them; most vocabularies have a token for U+FFFD itself."""
+
+    class Real(FakeTokenizer):
+        def token_id(self, token: str, raw: Sequence[int] | None = None) -> int | None:
+            known = {b"": EOS, b"\xef\xbf\xbd": 200}
+            data = bytes(raw or token.encode())
+            return known[data] if data in known else super().token_id(token, raw)
+
+    aligned = align(exchange(entry("a", -0.9, piece, piece)), Real())
+    assert aligned.tokens.slots[0].listed == {97: -0.9}
+    said = TokenLogprob(token=piece.token, logprob=-0.2, bytes=piece.bytes, id=piece.id, top=(piece,))
+    aligned = align(exchange(entry("a"), said, entry("b")), Real())
+    assert [slot.token_id for slot in aligned.tokens.slots] == [97]
+    assert "at position 1 is not one of the golden vocabulary" in str(aligned.tokens.problem)
 
 
 def test_unusable_position_and_missing_request() -> None:
-    assert align(exchange(entry("a", None)), FakeTokenizer()).problem == "no usable logprob at position 0"
-    assert align(exchange(), FakeTokenizer()).problem == "the answer has no logprobs"
+    assert align(exchange(entry("a", None)), FakeTokenizer()).tokens.problem == "no usable logprob at position 0"
+    assert align(exchange(), FakeTokenizer()).tokens.problem == "the answer has no logprobs"
     assert align(replace(exchange(entry("a")), request=None), FakeTokenizer()).task is None
 
 
@@ -99,4 +121,62 @@ def test_another_split_than_the_tokenizers_is_seen(ids: list[int], expected: boo
 def test_the_view_says_whether_the_split_is_canonical() -> None:
     assert align(exchange(entry("a"), entry("b"), entry("c")), FakeTokenizer()).view(None).canonical is True
     assert align(exchange(entry("a"), entry("b"), entry("c")), Pairs()).view(None).canonical is False
-    assert align(exchange(), FakeTokenizer()).view(None).canonical is None
+
+
+def said(text: str, *, finish: str = "length", tokens: int | None = None, **more: Any) -> Exchange:
+    """An answer without logprobs, asked for at temperature 0 unless `more` of the request says otherwise."""
+    return Exchange(
+        exchange_id="e", run_id="r", request=replace(ASK, **{"top_logprobs": None, "temperature": 0.0, **more}),
+        outcome="ok", choices=(Choice(content=text, finish=finish),),
+        usage=None if tokens is None else {"completion_tokens": tokens, "prompt_tokens": 30},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("tokens", "canonical"), [(None, None), (2, True), (3, False), (1, False)])
+def test_text_alone_is_split_by_the_golden_tokenizer_and_checked_against_the_endpoints_count(
+    tokens: int | None, canonical: bool | None
+) -> None:
+    aligned = align(said("ab", tokens=tokens), FakeTokenizer())
+    view = aligned.view(FakeScorer().score([aligned.task])[0]) if aligned.task else None
+    assert view is not None
+    assert [position.token_id for position in view.positions] == [97, 98]
+    assert (view.tokens_from, view.canonical, view.problem) == ("text", canonical, None)
+    assert view.positions[0].endpoint_top == ()
+    assert view.positions[0].top1_same is None
+    assert view.positions[0].log_norms == ()
+
+
+@pytest.mark.parametrize(("tokens", "canonical"), [(2, True), (3, True), (4, False)])
+def test_the_end_token_may_be_counted_or_not(tokens: int, canonical: bool) -> None:
+    assert align(said("ab", finish="stop", tokens=tokens), FakeTokenizer()).tokens.canonical is canonical
+
+
+def test_an_answer_that_ended_by_itself_ends_with_the_end_token() -> None:
+    stopped = align(said("ab", finish="stop"), FakeTokenizer()).tokens.slots
+    assert [slot.token_id for slot in stopped] == [97, 98, EOS]
+
+
+def test_reasoning_and_nothing_are_not_split() -> None:
+    hidden = replace(said("ab"), choices=(Choice(content="ab", reasoning="because"),))
+    assert align(hidden, FakeTokenizer()).task is None
+    assert "neither logprobs nor text" in str(align(said(""), FakeTokenizer()).tokens.problem)
+
+
+@pytest.mark.parametrize(("more", "drawn"), [({"temperature": 1.0}, True), ({"temperature": 1.0, "top_p": 0.9}, False),
+                                             ({"temperature": 0.7}, False), ({}, False)])  # fmt: skip
+def test_only_plain_samples_at_temperature_1_get_what_tests_of_samplers_need(
+    more: dict[str, Any], drawn: bool
+) -> None:
+    aligned = align(said("aba", **more), FakeTokenizer())
+    assert aligned.task is not None
+    assert aligned.task.drawn is drawn
+    positions = aligned.view(FakeScorer().score([aligned.task])[0]).positions
+    assert [position.was_said for position in positions] == ([False, False, True] if drawn else [None] * 3)
+    assert all(bool(position.log_norms) is drawn for position in positions)
+
+
+def test_the_answer_is_counted_in_golden_tokens_where_all_of_it_is_known() -> None:
+    assert align(exchange(entry("a"), entry("c")), FakeTokenizer()).view(None).completion_tokens == 2
+    assert align(said("ab", finish="stop"), FakeTokenizer()).view(None).completion_tokens == 2  # without the end token
+    assert align(exchange(entry("a"), entry("wholeword")), FakeTokenizer()).view(None).completion_tokens is None
+    assert align(said(""), FakeTokenizer()).view(None).completion_tokens is None

@@ -1,12 +1,15 @@
 """The command line as a user runs it: exit codes, messages, JSON. Each test is one process."""
 
+import io
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -103,6 +106,20 @@ def test_check_shows_the_plan(tmp_path: Path) -> None:
     assert cli("check", "--config", str(path)).returncode == 0
 
 
+def test_check_in_a_narrow_window_cuts_no_number(tmp_path: Path) -> None:
+    path = config(tmp_path, "http://127.0.0.1:1/v1", extra=", price_in_usd: 1.0, price_out_usd: 2.0")
+    shown = json.loads(cli("check", "--json", "--config", str(path)).stdout)
+    done = cli("check", "--config", str(path), COLUMNS="60")
+    assert max(len(line) for line in done.stdout.splitlines()) <= 60
+    assert f"{shown['total']['tokens_in_per_day']:,.0f} tokens in" in " ".join(done.stdout.split())
+    assert "…" not in done.stdout
+
+
+def test_version() -> None:
+    done = cli("--version")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"weighmaster {metadata.version('weighmaster')}\n", "")
+
+
 def test_schema_is_json_schema() -> None:
     schema = json.loads(cli("schema").stdout)
     assert "endpoints" in schema["properties"]
@@ -125,6 +142,44 @@ def test_decode_of_a_cut_stream_is_a_measured_failure(tmp_path: Path) -> None:
     path.write_bytes(b'data: {"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":null}]}\n\n')
     assert cli("decode", str(path)).returncode == 1
     assert cli("decode", str(tmp_path / "none.sse")).returncode == 2
+
+
+class StuckAtLogprobs(Answer):
+    """Answers until it is asked for logprobs; from then on it says nothing."""
+
+    body = NoLogprobs.body
+    stuck = threading.Event()
+    go = threading.Event()
+
+    def do_POST(self) -> None:
+        asked = self.rfile.read(int(self.headers["content-length"]))
+        if b"logprobs" in asked:
+            self.stuck.set()
+            self.go.wait(60)
+            return
+        self.rfile = io.BytesIO(asked)
+        super().do_POST()
+
+
+@pytest.mark.parametrize("served", [StuckAtLogprobs], indirect=True)
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_a_probe_that_is_stopped_keeps_what_it_has(served: str, how: signal.Signals, tmp_path: Path) -> None:
+    StuckAtLogprobs.stuck.clear()
+    StuckAtLogprobs.go.clear()
+    arguments = ["probe", "acme/one", "--config", str(config(tmp_path, served)), "--json", "--out", "out"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "jobs.cli", *arguments],
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        assert StuckAtLogprobs.stuck.wait(120)
+        process.send_signal(how)
+        out, err = process.communicate(timeout=60)
+    StuckAtLogprobs.go.set()
+    assert (process.returncode, out) == (130, "")
+    assert err.splitlines()[-1] == "stopped; finished runs kept in out: 1"
+    assert "Traceback" not in err
+    kept = sorted(path.name for path in (tmp_path / "out" / "acme__one").glob("*/*"))
+    assert kept == [*(f"{index:03}.capture" for index in range(6)), "record.json"]
 
 
 def test_dead_endpoint_fails_with_its_cause(tmp_path: Path) -> None:

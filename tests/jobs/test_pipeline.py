@@ -1,15 +1,20 @@
 """The way from endpoint to verdict in one process, on fake weights whose deviation is known."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from jobs.clock import SystemClock
+from jobs.judging import view
 from jobs.pipeline import Judged, Prober, judge_endpoint, probe_endpoint
 from jobs.verdict_table import row
 from monitor.detectors.accounting import Accounting
 from monitor.detectors.availability import Availability
 from monitor.detectors.logprob_fidelity import LogprobFidelity
+from monitor.errors import GoldenError
+from monitor.ports import Scores, ScoreTask
+from monitor.results import Tolerances
 from monitor.types import Endpoint
 from probes.logprobs import Logprobs
 from tests.fakes.golden import FakeEndpoint, FakeScorer
@@ -68,3 +73,36 @@ async def test_replay_of_the_same_evidence_gives_the_same_numbers() -> None:
     assert (again.verdicts[0].effect, again.verdicts[0].low, again.verdicts[0].high) == (
         fidelity.effect, fidelity.low, fidelity.high,
     )  # fmt: skip
+
+
+class Narrow(FakeScorer):
+    """Refuses prompts of more than `most` tokens, as an engine with a short context does."""
+
+    most = 70
+
+    def score(self, tasks: Sequence[ScoreTask], *, top_k: int = 20) -> list[Scores]:
+        if any(len(task.prompt_ids) > self.most for task in tasks):
+            raise GoldenError("exceeds the golden model's context")
+        return super().score(tasks, top_k=top_k)
+
+
+async def test_what_the_golden_engine_refuses_costs_no_other_exchange() -> None:
+    result, _ = await judged()
+    records = result.probed.records
+    views = view(records, Narrow()).values()
+    refused = [one for one in views if one.problem]
+    assert {one.problem for one in refused} == {"exceeds the golden model's context"}
+    assert 0 < len(refused) < len(views)
+    assert all((one.prompt_tokens or 0) > Narrow.most for one in refused)
+    assert all(one.positions for one in views if not one.problem)
+
+
+async def test_tolerances_of_other_weights_are_not_used() -> None:
+    """Oracle: the fake weights are called 0; a tolerance of 1 nat would let the degraded endpoint pass."""
+    result, scorer = await judged(noise=0.7)
+    for weights, status in (("0", "pass"), ("other", "fail")):
+        found = judge_endpoint(
+            result.probed, scorer, (LogprobFidelity(),), SystemClock(),
+            tolerances=Tolerances(weights_sha256=weights, by_metric={"kl_nats": {"full": 1.0}}),
+        )  # fmt: skip
+        assert found.verdicts[0].status == status

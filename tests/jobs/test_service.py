@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import httpx
+import orjson
 import pytest
 
 from jobs.agent import Agent
@@ -17,10 +18,12 @@ from jobs.clock import SystemClock
 from jobs.judge import Judge
 from jobs.settings import catalogues
 from jobs.store_client import StoreClient
+from monitor.codec import decode
 from monitor.config import Config, load
 from monitor.config_types import EndpointConfig, ReferenceConfig
 from monitor.errors import GoldenError
 from monitor.ports import Client, Clock, Scorer
+from monitor.results import Verdict
 from monitor.types import Capture, Request
 from storage.api import app
 from storage.spool import SqliteSpool
@@ -127,11 +130,14 @@ async def test_from_schedule_to_verdict_and_incident(service: Service) -> None:
             pass
     overview = {one["endpoint"]: one for one in service.store.overview()["endpoints"]}
     verdicts = {name: {v["detector"]: v for v in one["verdicts"]} for name, one in overview.items()}
-    assert {v["status"] for v in verdicts["fake/good"].values()} == {"pass"}
+    told = {v["status"] for v in verdicts["fake/good"].values() if v["cause"] != "no_history"}
+    assert told == {"pass"}
     assert verdicts["fake/bad"]["logprob_fidelity"]["cause"] == "weights"
     assert verdicts["fake/bad"]["logprob_fidelity"]["fingerprint"] == "fake"
     assert verdicts["fake/bad"]["accounting"]["status"] == "pass"
-    assert [one["detector"] for one in overview["fake/bad"]["incidents"]] == ["logprob_fidelity"]
+    assert [one["detector"] for one in overview["fake/bad"]["incidents"]] == ["fidelity"]
+    joint = verdicts["fake/bad"]["fidelity"]
+    assert (joint["status"], joint["cause"], joint["details"]["fleet_rejected"]) == ("fail", "weights", True)
     assert overview["fake/good"]["incidents"] == []
     assert overview["fake/bad"]["metrics"]["kl_nats"]["value"] > 0.05
     assert service.store.unjudged(limit=10)["records"] == []
@@ -146,8 +152,27 @@ async def test_one_incident_over_many_runs_and_every_run_judged_once(service: Se
         assert await judge.look() == 0
     counts = service.store.counts()
     assert counts["judged"] == counts["runs"]
-    assert counts["verdicts"] == 3 * counts["runs"]
+    kinds = [one.kind for one in service.config.detectors if one.probes is None or "logprobs" in one.probes]
+    assert counts["verdicts"] == (len(kinds) + 1) * counts["runs"]  # and the joint one
     assert counts["incidents"] == 1
+
+
+async def test_the_joint_evidence_of_a_fault_grows_from_run_to_run(service: Service) -> None:
+    """And that of a faithful endpoint starts afresh at every pass."""
+    async with service.agent():
+        await until(at_least(n_runs(service), 6))
+    async with service.judge(lambda _: FakeScorer()) as judge:
+        while await judge.look():
+            pass
+    told = service.store.verdicts(None, "fidelity", limit=50)["verdicts"]
+    joint = [decode(Verdict, orjson.dumps(one)) for one in told]
+    bad = sorted((one for one in joint if one.endpoint == "fake/bad"), key=lambda one: one.at)
+    effects = [one.effect or 0.0 for one in bad]
+    assert len(effects) >= 2
+    assert effects == sorted(effects)
+    assert effects[0] < effects[-1]
+    good = [one for one in joint if one.endpoint == "fake/good"]
+    assert {(one.status, one.details["state"]) for one in good} == {("pass", None)}
 
 
 async def test_store_down_loses_nothing(service: Service, caplog: pytest.LogCaptureFixture) -> None:

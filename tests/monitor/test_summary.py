@@ -25,3 +25,9 @@ def test_worst_wins_and_only_its_causes_are_named() -> None:
 def test_pass_names_no_cause_and_nothing_is_not_a_pass() -> None:
     assert summarise([replace(verdict("pass", 0), cause=None)]).causes == ()
     assert summarise([]).status == "inconclusive"
+
+
+def test_a_new_endpoint_is_not_held_up_by_what_looks_back() -> None:
+    found = summarise([verdict("pass", 0, None), verdict("inconclusive", 0, "no_history")])
+    assert (found.status, found.causes) == ("pass", ())
+    assert summarise([verdict("inconclusive", 0, "no_history")]).status == "inconclusive"

@@ -41,11 +41,54 @@ def test_a_pack_is_made_inspected_and_used(folder: Path, tmp_path: Path) -> None
     found = json.loads(run("reference", "pack-inspect", path, "--against", folder, "--json"))
     assert (found["sha256"], found["top_k"]) == (made["sha256"], 40)
     assert found["about"]["variants"] == ["bf16"]
+    assert found["about"]["probes"] == {"logprobs": 1}
     assert "32 prompts" in run("reference", "pack-inspect", path)
     config = ReferenceConfig(engine="pack", path=str(path), sha256=made["sha256"])
     assert scorer_for(config).fingerprint.digest == made["fingerprint"]
     with pytest.raises(GoldenError, match="pinned"):
         scorer_for(ReferenceConfig(engine="pack", path=str(path), sha256="0"))
+
+
+def test_a_pack_is_signed_with_a_key_of_ones_own(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a key in a file and with the same key in the environment; inspected with and without knowing the signer."""
+    key, path = tmp_path / "key.pem", tmp_path / "tiny.pack"
+    public = run("reference", "pack-key", key).strip()
+    options = ("--folder", folder, "--top-k", "9", "--model", "Org/Tiny")
+    made = json.loads(run("reference", "pack", "-o", path, *options, "--sign", key, "--json"))
+    assert (made["signer"], made["model"], made["triggers"]) == (public, "Org/Tiny", 0)
+    text = run("reference", "pack-inspect", path, "--key", public)
+    assert f"signed by {public}, signature valid" in text
+    assert "model Org/Tiny, revision unknown" in text
+    monkeypatch.setenv("PACK_KEY", key.read_text("utf-8"))
+    again = json.loads(run("reference", "pack", "-o", tmp_path / "b", *options, "--sign-env", "PACK_KEY", "--json"))
+    assert again["signer"] == public
+    with pytest.raises(UsageError, match="exists already"):
+        run("reference", "pack-key", key)
+    other = json.loads(run("reference", "pack-key", tmp_path / "other.pem", "--json"))["public_key"]
+    with pytest.raises(GoldenError, match="none of the 1 in `keys`"):
+        run("reference", "pack-inspect", path, "--key", other)
+    path.write_bytes(path.read_bytes()[:-1] + b"!")
+    done = CliRunner().invoke(build(), ["reference", "pack-inspect", str(path)])
+    assert done.exit_code == 1
+    assert "signature NOT VALID" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--sign", "key.pem", "--sign-env", "X"), "not both"),
+        (("--sign-env", "NO_SUCH_VARIABLE"), "NO_SUCH_VARIABLE is not set"),
+        (("--sign", "/no/such/key"), "no such file"),
+        (("--probe", "telepathy"), "no probe of kind telepathy; there are .*logprobs"),
+    ],
+)
+def test_mistakes_are_found_before_anything_is_computed(
+    options: tuple[str, ...], words: str, tmp_path: Path
+) -> None:
+    with pytest.raises(UsageError, match=words):
+        run("reference", "pack", "-o", tmp_path / "x", "--folder", tmp_path / "nowhere", *options)
 
 
 def test_variants_that_change_more_than_weights_are_refused(folder: Path, tmp_path: Path) -> None:
@@ -66,6 +109,11 @@ def test_answers_in_a_file_are_scored(folder: Path, tmp_path: Path) -> None:
     assert by_line[1]["logprob"] == pytest.approx(expected.logprob.tolist(), abs=1e-5)
     assert by_line[1]["rank"] == expected.rank.tolist()
     assert by_line[2]["ids"] == scorer.tokenizer.encode("12 boats")
+
+
+def test_processes_and_spreading_exclude_each_other(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="leave `workers` at 1"):
+        run("reference", "score", tmp_path / "x", "--folder", folder, "--device", "balanced", "--workers", "2")
 
 
 def test_a_line_of_another_shape_is_refused_with_its_number(folder: Path, tmp_path: Path) -> None:

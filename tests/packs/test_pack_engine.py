@@ -93,11 +93,29 @@ async def test_views_tell_how_much_is_known(engine: PackEngine, tiny_pack: Pack)
     whole = align(exchange, engine.tokenizer)
     assert whole.task is not None
     view = whole.view(engine.score([whole.task])[0])
-    assert len(view.positions) == len(whole.slots)
+    assert len(view.positions) == len(whole.tokens.slots)
     assert view.problem is None
     assert all(position.golden_rank == 0 for position in view.positions)
     # The same pack without what follows the first token.
     short = replace(tiny_pack, positions=tuple(one for one in tiny_pack.positions if not one.path), samples=())
     part = whole.view(PackEngine(short, engine.tokenizer).score([whole.task])[0])
     assert len(part.positions) == 1
-    assert part.problem == f"the golden side knows 1 of {len(whole.slots)} positions"
+    assert part.problem == f"the golden side knows 1 of {len(whole.tokens.slots)} positions"
+
+
+def test_recorded_samples_are_drawn_again(engine: PackEngine, tiny_pack: Pack) -> None:
+    """Two answers of up to six tokens were recorded to each prompt."""
+    prompts = [prompt.ids for prompt in tiny_pack.prompts]
+    eos = engine.tokenizer.eos_ids
+    drawn = engine.draw(prompts, n=2, max_tokens=6, seed=0)
+    expected = [
+        [[x for x in one.ids if x not in eos] for one in tiny_pack.samples if one.prompt == at] for at in range(3)
+    ]
+    assert drawn == expected
+    short = engine.draw(prompts[1:2], n=1, max_tokens=2, seed=0)
+    assert short == [[expected[1][0][:2]]]
+    for n, length in ((3, 6), (2, 7)):
+        with pytest.raises(GoldenError, match=rf"answers of {length} tokens to a prompt, not {n}; record it"):
+            engine.draw(prompts, n=n, max_tokens=length, seed=0)
+    with pytest.raises(GoldenError, match="holds 0 answers"):
+        engine.draw([(1, 2, 3)], n=1, max_tokens=1, seed=0)

@@ -15,7 +15,7 @@ import pytest
 from jobs.clients import http_client
 from jobs.clock import SystemClock
 from jobs.golden import ensure_gguf
-from jobs.judging import judge, view
+from jobs.judging import golden_side, judge
 from jobs.pack import make
 from jobs.references import scorer_for
 from monitor.codec import encode
@@ -28,6 +28,7 @@ from probes.heartbeat import Heartbeat
 from probes.logprobs import Logprobs
 from probes.run import run_probe
 from tests.lab.server import llama_server
+from tests.packs.test_signature import KEY
 
 pytestmark = [pytest.mark.lab, pytest.mark.golden]
 
@@ -45,8 +46,8 @@ from jobs.references import scorer_for
 from monitor.codec import decode
 from monitor.config_types import ReferenceConfig
 from monitor.results import RunRecord
-scorer = scorer_for(ReferenceConfig(engine="pack", path=sys.argv[1]))
-print(json.dumps([verdicts(decode(RunRecord, open(path, "rb").read()), scorer) for path in sys.argv[2:]]))
+scorer = scorer_for(ReferenceConfig(engine="pack", path=sys.argv[1], keys=(sys.argv[2],)))
+print(json.dumps([verdicts(decode(RunRecord, open(path, "rb").read()), scorer) for path in sys.argv[3:]]))
 assert "torch" not in sys.modules
 """
 
@@ -76,16 +77,16 @@ async def probed(target: Endpoint) -> RunRecord:
 def verdicts(record: RunRecord, scorer: Any) -> list[list[Any]]:
     """Status, cause, effect and n of both detectors."""
     target = endpoint("http://127.0.0.1:1")
-    views = view([record], scorer)
-    at = datetime(2026, 11, 29, tzinfo=UTC)
-    found = judge(target, [record], views, scorer, (Accounting(), LogprobFidelity()), at=at)
+    detectors = (Accounting(), LogprobFidelity())
+    golden = golden_side([record], scorer, detectors)
+    found = judge(target, [record], golden, detectors, at=datetime(2026, 11, 29, tzinfo=UTC))
     return [[one.detector, one.status, one.cause, one.effect, one.n] for one in found]
 
 
 async def test_a_pack_judges_as_live_weights_do(golden_home: Path, golden_folder: Path, tmp_path: Path) -> None:
     made = make(
         golden_folder, tmp_path / "golden.pack", device="cpu", dtype="float32", template={}, top_k=512, n_samples=0,
-        sample_tokens=1, variants=(), report=print,
+        sample_tokens=1, variants=(), report=print, key=KEY,
     )  # fmt: skip
     assert made["positions"] > 200
     paths = []
@@ -97,7 +98,8 @@ async def test_a_pack_judges_as_live_weights_do(golden_home: Path, golden_folder
         live = verdicts(record, scorer_for(ReferenceConfig(path=str(golden_folder), device="cpu")))
         (tmp_path / f"{kind}.live").write_text(json.dumps(live), "utf-8")
     done = await asyncio.to_thread(
-        subprocess.run, [sys.executable, "-c", WITHOUT_TORCH, str(tmp_path / "golden.pack"), *map(str, paths)],
+        subprocess.run,
+        [sys.executable, "-c", WITHOUT_TORCH, str(tmp_path / "golden.pack"), made["signer"], *map(str, paths)],
         capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2],
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]

@@ -13,6 +13,8 @@ from probes.speed import Speed
     [
         (Speed, {"n_requests": 0}, "at least 1"),
         (Speed, {"max_tokens": -1}, "at least 1"),
+        (Speed, {"n_fresh": -1}, "between 0 and `n_requests`"),
+        (Speed, {"n_requests": 2, "n_fresh": 3}, "between 0 and `n_requests`"),
         (Logprobs, {"top_k": 0}, "at least 1"),
         (Logprobs, {"greedy": -1}, "at least 0"),
         (Logprobs, {"one_token": 20, "greedy": 20}, "between 1 and 32"),

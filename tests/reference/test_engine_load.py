@@ -61,6 +61,22 @@ def test_a_damaged_folder_is_refused(
         TorchEngine.load(folder, device="cpu")
 
 
+@pytest.mark.parametrize("kind", ["made_up", "llama"])
+def test_code_of_a_model_is_never_run(kind: str, tiny_folder: Path, tmp_path: Path) -> None:
+    folder, mark = tmp_path / "model", tmp_path / "it-ran"
+    shutil.copytree(tiny_folder, folder)
+    config = json.loads((folder / "config.json").read_text("utf-8"))
+    config |= {"model_type": kind, "auto_map": {"AutoConfig": "own.Config", "AutoModelForCausalLM": "own.Model"}}
+    (folder / "config.json").write_text(json.dumps(config), "utf-8")
+    (folder / "own.py").write_text(f"open({str(mark)!r}, 'w').close()\n", "utf-8")
+    if kind == "made_up":
+        with pytest.raises(GoldenError, match="cannot be loaded"):
+            TorchEngine.load(folder, device="cpu")
+    else:  # what transformers knows by itself needs no code of the model
+        TorchEngine.load(folder, device="cpu")
+    assert not mark.exists()
+
+
 def test_a_sealed_folder_that_changed_is_refused(tiny_folder: Path, tmp_path: Path) -> None:
     folder = tmp_path / "model"
     shutil.copytree(tiny_folder, folder)

@@ -1,6 +1,7 @@
 """Scoring against a naive forward of each sequence alone, without padding, batching or slicing."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from monitor.errors import GoldenError
 from monitor.ports import Floats, ScoreTask
 from reference.batches import Row, Table
 from reference.engine import TorchEngine
+from tests.fakes.golden import drawn
 from tests.reference.tiny import CONTEXT, save_tiny
 
 
@@ -177,3 +179,22 @@ def test_progress_is_told_after_each_batch(tiny_folder: Path) -> None:
     assert told[-1] == (5, 5)
     assert len(told) > 1
     assert told == sorted(told)
+
+
+def test_drawn_tasks_get_what_tests_of_samplers_need(tiny_folder: Path) -> None:
+    """Oracle: the same numbers the plain way, from one plain forward per sequence. Others do not get them."""
+    engine = TorchEngine.load(tiny_folder, device="cpu", threads=1, batch_tokens=150)
+    tasks = [replace(task, drawn=at % 3 != 0) for at, task in enumerate(some_tasks(9))]
+    for task, scores in zip(tasks, engine.score(tasks, top_k=7), strict=True):
+        if not task.drawn:
+            assert scores.mass_above is scores.said_mass is scores.log_norms is None
+            continue
+        oracle = drawn(naive_logprobs(tiny_folder, task), task.completion_ids)
+        assert scores.mass_above is not None
+        assert scores.said_mass is not None
+        assert scores.log_norms is not None
+        assert_allclose(scores.mass_above, oracle["mass_above"], atol=2e-5)
+        assert_allclose(scores.said_mass, oracle["said_mass"], atol=2e-5)
+        # A nucleus that reaches its mass almost exactly may end one token later in single precision.
+        apart = np.abs(scores.log_norms - oracle["log_norms"]) > 1e-4
+        assert apart.sum() <= 1

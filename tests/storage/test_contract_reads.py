@@ -6,13 +6,14 @@ from statistics import median
 import pytest
 
 from monitor.codec import plain
-from monitor.results import Observation
+from monitor.results import GoldenView, Observation
 from storage.interface import ReadStore
 from tests.storage.asks import measure, put, verdict_ids
 from tests.storage.factories import (
     endpoint,
     exchange,
     incident,
+    judged,
     minutes,
     run_record,
     slot,
@@ -69,6 +70,15 @@ def test_verdicts_newest_first_ties_by_arrival(store: ReadStore) -> None:
     assert len(store.verdicts(None, None, limit=2)["verdicts"]) == 2
     assert store.verdict("v2") == plain(verdict("v2"))
     assert store.verdict("v") is None
+
+
+def test_exchanges_carry_the_golden_token_count_once_they_are_judged(store: ReadStore) -> None:
+    seen, unseen = run_record("r2", at=minutes(2)), run_record("r1", n=1)
+    first = GoldenView(exchange_id="r2.0", run_id="r2", prompt_tokens=12, completion_tokens=3)
+    rest = GoldenView(exchange_id="r2.1", run_id="r2", prompt_tokens=12)  # only a part of it is known
+    put(store, seen, unseen, judged(seen, views=(first, rest)))
+    shown = store.exchanges("lab/faithful", limit=9, outcome=None)["exchanges"]
+    assert {one["exchange_id"]: one["tokens_golden"] for one in shown} == {"r2.0": 3, "r2.1": None, "r1.0": None}
 
 
 def test_exchanges_newest_first_by_outcome(store: ReadStore) -> None:

@@ -2,13 +2,21 @@
 
 import io
 import pathlib
+from dataclasses import replace
 
 import orjson
 import pytest
 
 from jobs.decode import decode_file, run
 from monitor.errors import UsageError
-from tests.wire.golden import FOLDER
+from monitor.wire.dispatch import decode
+from monitor.wire.files import dump, load
+from monitor.wire.guess import guessed
+from tests.wire.golden import FOLDER, cases
+from tests.wire_protocols.cases import FOLDER as PROTOCOL_FOLDER
+from tests.wire_protocols.cases import read_case
+
+PROTOCOL_FILES = [path for path in sorted(PROTOCOL_FOLDER.rglob("*.*")) if path.suffix != ".json"]
 
 
 def test_json_is_one_document_with_the_record() -> None:
@@ -43,3 +51,68 @@ def test_unusable_files(tmp_path: pathlib.Path) -> None:
         decode_file(tmp_path / "bad.timed", "timed")
     with pytest.raises(UsageError, match="unknown capture format"):
         decode_file(tmp_path / "bad.timed", "pcap")
+
+
+def test_every_protocol_is_decoded_from_a_file_that_names_none() -> None:
+    """Oracle: the decoder of the folder's protocol, which the golden records of that folder hold to."""
+    for path in PROTOCOL_FILES:
+        case = read_case(path)
+        exchange = decode_file(path, path.suffix[1:], protocol=path.parent.name)
+        assert exchange == decode(replace(case.capture, sent=b""))  # a file of bytes does not hold the request
+
+
+def test_a_guess_is_never_wrong() -> None:
+    """Oracle: the folders' names. Where nothing is guessed the answer is read as a chat."""
+    found = {path: guessed(read_case(path).capture) for path in PROTOCOL_FILES}
+    assert {path.name: kind for path, kind in found.items() if kind not in {None, path.parent.name}} == {}
+    told = {path.parent.name for path, kind in found.items() if kind is not None}
+    assert told == {path.parent.name for path in PROTOCOL_FILES}
+
+
+def test_a_chat_is_never_taken_for_something_else() -> None:
+    """Oracle: the whole corpus of chat answers, hostile ones among them."""
+    for param in cases():
+        case = param.values[0]
+        assert guessed(load(case.data, case.format)) is None, case.name
+
+
+@pytest.mark.parametrize(
+    ("body", "protocol"),
+    [
+        (b'event: message_start\ndata: {"type":"message_start","message":{}}\n\n', "anthropic_messages"),
+        (b'data: {"type":"ping"}\n\ndata: {"type":"message_start","message":{}}\n\n', "anthropic_messages"),
+        (b'{"type":"message","role":"assistant","content":[]}', "anthropic_messages"),
+        (b'{\n "type": "message",\n "content": []\n}', "anthropic_messages"),
+        (b'data: {"type":"response.created","response":{}}\n\n', "openai_responses"),
+        (b'{"object":"response","output":[]}', "openai_responses"),
+        (b'{"model":"m","message":{"content":"a"},"done":false}\n{"message":{},"done":true}\n', "ollama_chat"),
+        (b'{"model":"m","response":"a","done":false}\n', "ollama_generate"),
+        (b'data: {"object":"text_completion","choices":[{"text":"a"}]}\n\n', "openai_completions"),
+        (b'data: {"object":"text_completion","choices":[{"text":"a","delta":{"content":"a"}}]}\n\n', None),
+        (b'data: {"object":"text_completion","choices":[{"delta":{"content":"a"}}]}\n\n', None),
+        (b'{"error":{"type":"message","message":"no"}}', None),
+        (b'{"type":"message_start"}', None),
+        (b'{"done":true,"choices":[],"message":{}}', None),
+        (b"[1]", None),
+        (b"", None),
+    ],
+)
+def test_what_tells_a_protocol(body: bytes, protocol: str | None) -> None:
+    assert guessed(load(body, "sse")) == protocol
+
+
+def test_a_flag_beats_what_the_file_says(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "x.sse"
+    path.write_bytes(b'{"type":"message","role":"assistant","content":[{"type":"text","text":"hi"}]}')
+    assert decode_file(path, "sse").choice.content == "hi"
+    assert decode_file(path, "sse", protocol="openai_chat").choice.content == ""
+    with pytest.raises(UsageError, match=r"no such protocol 'grpc': use one of anthropic_messages, "):
+        decode_file(path, "sse", protocol="grpc")
+
+
+def test_a_capture_names_its_own_protocol(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "x.capture"
+    body = b'{"type":"message","content":[{"type":"text","text":"hi"}]}'
+    path.write_bytes(dump(replace(load(body, "sse"), protocol="ollama_chat")))
+    assert decode_file(path, "capture").protocol == "ollama_chat"
+    assert decode_file(path, "capture", protocol="anthropic_messages").choice.content == "hi"

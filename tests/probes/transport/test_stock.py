@@ -88,7 +88,7 @@ async def test_http2_needs_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
         raise ImportError("no h2")
 
     monkeypatch.setattr("probes.transport.stock.httpx.AsyncClient", no_h2)
-    with pytest.raises(UsageError, match="pip install"):
+    with pytest.raises(UsageError, match=r"pip install .weighmaster\[http2\]"):
         StockSender(SystemClock().monotonic_ns, http2=True)
 
 

@@ -1,0 +1,136 @@
+"""``weighmaster audit``: asks in small rounds, cheapest first, and stops as soon as the evidence suffices.
+
+A round is one run of a probe. Weights are asked first (greedy answers of a few tokens, with logprobs where there are
+any), because they need the fewest tokens; then the sampler (answers at temperature 1).
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from jobs.audit_report import Budget, Round, finding, spent_on
+from jobs.judging import GoldenSide, evidence_of, golden_side, judge
+from monitor.audit import AREAS, Area, level_of, standing
+from monitor.evidence import Card, verdict
+from monitor.ports import Client, Clock, Detector, Probe, Scorer
+from monitor.results import RunRecord, Tolerances, Verdict
+from monitor.types import Capture, Endpoint
+from probes.run import run_probe
+
+KIND = "audit"
+VERSION = 1
+CARD = Card(detector=KIND, version=VERSION, statistic="joint_log_e", unit="nats")
+_ASKED_FOR: dict[Area, str] = {"weights": "greedy", "sampler": "sample"}
+_AHEAD = {"greedy": 1, "sample": 0}
+
+
+Keep = Callable[[RunRecord, tuple[Capture, ...]], None]
+"""Takes the record and the captures of a round as soon as it is over."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audited:
+    """The end of an audit: its verdict, the way to it, and the evidence."""
+
+    endpoint: Endpoint
+    verdict: Verdict
+    rounds: tuple[Round, ...]
+    records: tuple[RunRecord, ...]
+    captures: tuple[tuple[Capture, ...], ...]
+    golden: GoldenSide
+
+
+@dataclass(kw_only=True)
+class Audit:
+    """One audit of one endpoint.
+
+    ``ask`` are the probes of a round by kind, ``look`` is what the golden side says of the records of a round, ``told``
+    hears of every round.
+    """
+
+    endpoint: Endpoint
+    look: Callable[[Sequence[RunRecord]], GoldenSide]
+    detectors: Sequence[Detector]
+    ask: dict[str, Probe]
+    alpha: float
+    budget: Budget
+    clock: Clock
+    vantage: str
+    version: str
+    concurrency: int = 4
+    told: Callable[[Round], None] = lambda _round: None
+    _records: list[RunRecord] = field(default_factory=list)
+    _captures: list[tuple[Capture, ...]] = field(default_factory=list)
+    _rounds: list[Round] = field(default_factory=list)
+    _golden: GoldenSide = field(default_factory=GoldenSide)
+
+    async def run(self, client: Client, *, seed: int, keep: Keep) -> Audited:
+        """Ask until it is decided, the budget is used up, or the endpoint does not answer. `keep` gets every round."""
+        while self._goes_on():
+            probe = self.ask[self._next_probe()]
+            record, captures = await run_probe(
+                probe, self.endpoint, client, clock=self.clock, seed=seed + len(self._records), vantage=self.vantage,
+                prober_version=self.version, concurrency=self.concurrency,
+            )  # fmt: skip
+            keep(record, captures)
+            self._records.append(record)
+            self._captures.append(captures)
+            await asyncio.to_thread(self._look, self.clock.now())
+            self.told(self._rounds[-1])
+        return self._end(self.clock.now())
+
+    def again(self, records: Sequence[RunRecord], captures: Sequence[tuple[Capture, ...]], *, at: datetime) -> Audited:
+        """Go the way of an earlier audit again, from its records, without asking anybody."""
+        for record, seen in zip(records, captures, strict=True):
+            self._records.append(record)
+            self._captures.append(seen)
+            self._look(at)
+        return self._end(at)
+
+    def _goes_on(self) -> bool:
+        if not self._rounds:
+            return True
+        last = self._rounds[-1]
+        over = last.spent.tokens >= self.budget.tokens or _over(last.spent.usd, self.budget.usd)
+        silent = not any(exchange.answered for exchange in self._records[-1].exchanges)
+        return not (last.standing.done or over or silent)
+
+    def _next_probe(self) -> str:
+        """What the undecided area needs; while both are open, weights twice and then in turns."""
+        asked = [record.run.probe for record in self._records]
+        undecided = self._rounds[-1].standing.open if self._rounds else ("weights",)
+        wanted = [_ASKED_FOR[area] for area in undecided] or list(_ASKED_FOR.values())
+        return min(wanted, key=lambda kind: max(0, asked.count(kind) - _AHEAD[kind]) - (kind == "greedy") / 2)
+
+    def _look(self, at: datetime) -> None:
+        """Judge all that is there by now."""
+        new = self.look(self._records[-1:])
+        self._golden = replace(new, views={**self._golden.views, **new.views})
+        verdicts = judge(self.endpoint, self._records, self._golden, self.detectors, at=at)
+        self._rounds.append(Round(
+            spent=spent_on(self.endpoint, self._records, self._golden.views), verdicts=verdicts,
+            standing=standing(verdicts, alpha=self.alpha),
+        ))  # fmt: skip
+
+    def _end(self, at: datetime) -> Audited:
+        evidence = evidence_of(self.endpoint, self._records, self._golden)
+        conclusion = finding(self._rounds, level_of(evidence), self.alpha, self.budget)
+        return Audited(
+            endpoint=self.endpoint, verdict=verdict(CARD, conclusion, evidence, at), rounds=tuple(self._rounds),
+            records=tuple(self._records), captures=tuple(self._captures), golden=self._golden,
+        )  # fmt: skip
+
+
+def looking(scorer: Scorer, tolerances: Tolerances | None) -> Callable[[Sequence[RunRecord]], GoldenSide]:
+    """What `Audit.look` is with a golden engine."""
+    return lambda records: golden_side(records, scorer, (), tolerances=tolerances)
+
+
+def listens_to(detector: Detector) -> bool:
+    """Whether an audit uses `detector`."""
+    return detector.kind in AREAS and not detector.looks_back
+
+
+def _over(usd: float | None, limit: float | None) -> bool:
+    return usd is not None and limit is not None and usd >= limit

@@ -1,0 +1,186 @@
+"""``weighmaster audit --from``: any verdict computed again from its evidence, without asking the endpoint."""
+
+import asyncio
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from jobs import evidence_folder
+from jobs.audit import KIND, Audit, listens_to, looking
+from jobs.audit_report import Budget
+from jobs.clock import SystemClock
+from jobs.evidence_folder import Kept
+from jobs.judging import golden_side, judge
+from jobs.pipeline import Probed
+from jobs.probe_now import exit_code
+from jobs.references import scorer_for
+from jobs.store_client import StoreClient
+from jobs.terminal import show, show_json
+from jobs.tolerances import tolerances_for
+from jobs.verdict_table import SYMBOLS
+from jobs.version import version
+from monitor.codec import plain
+from monitor.config_types import Config
+from monitor.errors import StoreError, UsageError
+from monitor.ports import Scorer
+from monitor.results import Verdict
+
+_MOST_VERDICTS, _MOST_RUNS = 1000, 200
+_COMPARED = ("status", "cause", "effect", "low", "high", "n", "threshold", "p_value", "e_value", "mde", "details")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Again:
+    """A verdict as it was and as it comes out now; ``now`` is None when its detector is gone."""
+
+    before: Verdict
+    now: Verdict | None
+
+    @property
+    def same(self) -> bool:
+        """Whether every word is the same and every number to a thousandth: scores depend on what is in a batch."""
+        return self.now is not None and all(
+            _alike(plain(getattr(self.before, name)), plain(getattr(self.now, name))) for name in _COMPARED
+        )
+
+
+def run(config: Config, source: str, *, as_json: bool) -> int:
+    """Compute the verdicts in the folder `source`, or the one of that id in the store, again; print old and new.
+
+    Returns the exit code of the worst verdict as it is now, and 1 when one comes out otherwise than before.
+
+    Raises
+    ------
+    UsageError
+        When there is no such folder and no such verdict.
+    """
+    console = Console(stderr=True, highlight=False)
+    kept = evidence_folder.read(Path(source)) if Path(source).is_dir() else [asyncio.run(_from_store(config, source))]
+    golden: dict[str, Scorer] = {}
+    try:
+        found = [again for one in kept for again in _computed(config, one, golden, console)]
+    finally:
+        for scorer in golden.values():
+            scorer.close()
+    if not found:
+        raise UsageError(f"{source}: holds no verdicts")
+    for one in kept:
+        if one.n_changed:
+            console.print(f"{one.place}: {one.n_changed} answers are decoded otherwise than when they were recorded",
+                          markup=False, soft_wrap=True)  # fmt: skip
+    if as_json:
+        show_json([_row(one) for one in found])
+    else:
+        show(_table(found))
+    code = exit_code([one.now.status for one in found if one.now is not None])
+    return code if all(one.same for one in found) else 1
+
+
+def _computed(config: Config, kept: Kept, golden: dict[str, Scorer], console: Console) -> Iterator[_Again]:
+    name = kept.probed.endpoint.reference
+    if name is not None and name not in config.references:
+        raise UsageError(f"{kept.place}: the configuration has no reference {name!r}, which the verdicts need")
+    if name is not None and name not in golden:
+        console.print(f"loading reference {name}", markup=False, soft_wrap=True)
+        golden[name] = scorer_for(config.references[name])
+    for verdict in kept.verdicts:
+        by_id = {record.run.run_id: (record, seen) for record, seen in
+                 zip(kept.probed.records, kept.probed.captures, strict=True)}  # fmt: skip
+        pairs = [by_id[run_id] for run_id in verdict.run_ids if run_id in by_id]
+        if len(pairs) < len(verdict.run_ids):
+            raise UsageError(f"{kept.place}: {len(verdict.run_ids) - len(pairs)} of {len(verdict.run_ids)} runs of "
+                             f"verdict {verdict.verdict_id} are missing")  # fmt: skip
+        probed = replace(kept.probed, records=tuple(p[0] for p in pairs), captures=tuple(p[1] for p in pairs))
+        again = _audited if verdict.detector == KIND else _judged
+        yield _Again(before=verdict, now=again(config, verdict, probed, golden.get(name or "")))
+
+
+def _judged(config: Config, verdict: Verdict, probed: Probed, scorer: Scorer | None) -> Verdict | None:
+    detectors = [one for one in config.detectors if one.kind == verdict.detector]
+    name = probed.endpoint.reference
+    tolerances = tolerances_for(config.references[name], scorer.fingerprint) if name and scorer else None
+    golden = golden_side(probed.records, scorer, detectors, tolerances=tolerances)
+    found = judge(probed.endpoint, probed.records, golden, detectors, at=verdict.at)
+    return found[0] if found else None
+
+
+def _audited(config: Config, verdict: Verdict, probed: Probed, scorer: Scorer | None) -> Verdict | None:
+    if scorer is None:
+        return None
+    reference = config.references[str(probed.endpoint.reference)]
+    audit = Audit(
+        endpoint=probed.endpoint, look=looking(scorer, tolerances_for(reference, scorer.fingerprint)),
+        detectors=[one for one in config.detectors if listens_to(one)],
+        ask={}, alpha=math.exp(-(verdict.threshold or 0.0)),
+        budget=Budget(tokens=verdict.details["budget_tokens"], usd=verdict.details["budget_usd"]),
+        clock=SystemClock(), vantage=config.vantage, version=version(),
+    )  # fmt: skip
+    return audit.again(probed.records, probed.captures, at=verdict.at).verdict
+
+
+async def _from_store(config: Config, verdict_id: str) -> Kept:
+    token = config.store.token.get_secret_value() if config.store.token else None
+    url = config.store.listen.url
+    store = StoreClient(url, token=token)
+    try:
+        verdicts = [one for one in await store.verdicts(limit=_MOST_VERDICTS) if one.verdict_id == verdict_id]
+        if not verdicts:
+            raise UsageError(f"{verdict_id}: neither a folder nor one of the last {_MOST_VERDICTS} verdicts at {url}")
+        records, _ = await store.runs(verdicts[0].endpoint, None, _MOST_RUNS)
+    except StoreError as error:
+        raise UsageError(f"{verdict_id}: no such folder, and the store does not answer ({error})") from None
+    finally:
+        await store.aclose()
+    entry = next((e.endpoint for e in config.endpoints if e.endpoint.name == verdicts[0].endpoint), None)
+    if entry is None:
+        raise UsageError(f"{verdict_id}: the configuration has no endpoint {verdicts[0].endpoint}")
+    by_id = {record.run.run_id: record for record in records}
+    runs = tuple(by_id[run_id] for run_id in verdicts[0].run_ids if run_id in by_id)
+    probed = Probed(endpoint=entry, records=runs, captures=((),) * len(runs))
+    return Kept(place=Path(verdict_id), verdicts=tuple(verdicts), n_changed=0, probed=probed)
+
+
+def _alike(before: Any, now: Any) -> bool:
+    """Whether two JSON values say the same; sentences are left to the numbers that they are made of."""
+    if isinstance(before, dict) and isinstance(now, dict):
+        return before.keys() == now.keys() and all(_alike(before[k], now[k]) for k in before if k != "reason")
+    if isinstance(before, list) and isinstance(now, list):
+        return len(before) == len(now) and all(map(_alike, before, now))
+    if isinstance(before, float) and isinstance(now, float):
+        return math.isclose(before, now, rel_tol=1e-3, abs_tol=1e-5)
+    return bool(before == now)
+
+
+def _row(again: _Again) -> dict[str, Any]:
+    return {
+        "endpoint": again.before.endpoint, "detector": again.before.detector, "same": again.same,
+        "before": plain(again.before), "now": None if again.now is None else plain(again.now),
+    }  # fmt: skip
+
+
+def _table(found: Sequence[_Again]) -> Table:
+    shown = Table(title="Verdicts computed again from their evidence", title_justify="left")
+    for name in ("endpoint", "detector", "verdict then", "now", "effect then", "now", "same"):
+        shown.add_column(name)
+    for one in found:
+        shown.add_row(
+            one.before.endpoint, one.before.detector, _status(one.before), _status(one.now), _effect(one.before),
+            _effect(one.now), "yes" if one.same else "[red]no[/red]",
+        )  # fmt: skip
+    return shown
+
+
+def _status(verdict: Verdict | None) -> str:
+    if verdict is None:
+        return "no such detector any more"
+    symbol, colour = SYMBOLS[verdict.status]
+    return f"[{colour}]{symbol} {verdict.status}[/{colour}]" + (f" ({verdict.cause})" if verdict.cause else "")
+
+
+def _effect(verdict: Verdict | None) -> str:
+    return "–" if verdict is None or verdict.effect is None else f"{verdict.effect:.4g} {verdict.unit}"

@@ -1,0 +1,138 @@
+"""``weighmaster audit``: audits some endpoints now."""
+
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from jobs import evidence_folder
+from jobs.audit import Audit, Audited, listens_to, looking
+from jobs.audit_report import Budget, Round
+from jobs.audit_table import audit_row, audit_table
+from jobs.clients import client_of
+from jobs.clock import SystemClock
+from jobs.event_loop import run as run_loop
+from jobs.pipeline import Judged, Probed
+from jobs.probe_now import INTERRUPTED, chosen, exit_code, interruptible, scorers
+from jobs.settings import catalogues
+from jobs.terminal import show, show_json
+from jobs.tolerances import tolerances_for
+from jobs.version import version
+from monitor.config_types import Config, EndpointConfig
+from monitor.errors import UsageError
+from monitor.ports import Probe, Scorer
+from monitor.results import RunRecord
+from monitor.types import Capture
+from probes.heartbeat import Heartbeat
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What an audit is asked to do. ``text_only`` asks for no logprobs, as if the endpoint had none."""
+
+    budget: Budget
+    alpha: float
+    text_only: bool = False
+
+
+def run(config: Config, patterns: Sequence[str], terms: Terms, out: Path, *, as_json: bool) -> int:
+    """Audit the endpoints one after the other and print; return the exit code of the worst (DESIGN section 7)."""
+    console = Console(stderr=True, highlight=False)
+    entries = chosen(config, patterns)
+    lacking = [entry.endpoint.name for entry in entries if entry.endpoint.reference is None]
+    if lacking:
+        raise UsageError(f"{', '.join(lacking)}: no `reference`, so there is nothing to audit against")
+    if terms.budget.usd is not None:
+        unpriced = [e.endpoint.name for e in entries if None in {e.endpoint.price_in_usd, e.endpoint.price_out_usd}]
+        if unpriced:
+            raise UsageError(f"--budget-usd needs price_in_usd and price_out_usd of {', '.join(unpriced)}")
+    folder = evidence_folder.prepare(out)
+    try:
+        with interruptible(), scorers(config, entries, console) as golden:
+            audits = [
+                made(config, entry, golden[str(entry.endpoint.reference)], terms, _teller(entry, console))
+                for entry in entries
+            ]
+            audited = run_loop(_audit_all(entries, audits, folder, SystemClock()))
+    except KeyboardInterrupt:
+        console.print(f"stopped; the rounds that were finished are kept in {out}", markup=False, soft_wrap=True)
+        return INTERRUPTED
+    return _finish(audited, folder, as_json=as_json)
+
+
+async def _audit_all(
+    entries: Sequence[EndpointConfig], audits: Sequence[Audit], folder: Path, clock: SystemClock
+) -> list[Audited]:
+    done = []
+    async with Heartbeat(clock).beating() as heartbeat:
+        for entry, audit in zip(entries, audits, strict=True):
+            client = client_of(entry, clock, heartbeat)
+            try:
+                done.append(await audit.run(client, seed=secrets.randbits(31), keep=_keeper(folder, entry)))
+            finally:
+                await client.aclose()
+    return done
+
+
+def made(
+    config: Config, entry: EndpointConfig, scorer: Scorer, terms: Terms, told: Callable[[Round], None]
+) -> Audit:
+    """Make the audit of one endpoint."""
+    name = str(entry.endpoint.reference)
+    return Audit(
+        endpoint=entry.endpoint, look=looking(scorer, tolerances_for(config.references[name], scorer.fingerprint)),
+        detectors=[one for one in config.detectors if listens_to(one)],
+        ask=questions(text_only=terms.text_only), alpha=terms.alpha, budget=terms.budget, clock=SystemClock(),
+        vantage=config.vantage, version=version(), concurrency=config.agent.concurrency,
+        told=told,
+    )  # fmt: skip
+
+
+def questions(*, text_only: bool) -> dict[str, Probe]:
+    """The probes of a round by kind: few tokens, since one may stop after each round."""
+    kinds: Mapping[str, Any] = catalogues(detectors=False).probes
+    # With logprobs every token says much, and other prompts say more than longer answers; text says little per token.
+    greedy = kinds["greedy"](prompts=8, tokens=12, top_k=None) if text_only else kinds["greedy"](prompts=8, tokens=4)
+    return {"greedy": greedy, "sample": kinds["sample"](prompts=8, per_prompt=1, tokens=24)}
+
+
+def _finish(audited: Sequence[Audited], folder: Path, *, as_json: bool) -> int:
+    for one in audited:
+        probed = Probed(endpoint=one.endpoint, records=one.records, captures=one.captures)
+        verdicts = (one.verdict, *one.rounds[-1].verdicts)
+        evidence_folder.keep_judged(folder, Judged(probed=probed, views=one.golden.views, verdicts=verdicts))
+    rows = [audit_row(one) for one in audited]
+    if as_json:
+        show_json(rows)
+    else:
+        show(audit_table(rows))
+        console = Console(stderr=True, highlight=False)
+        for row in rows:
+            console.print(f"{row['endpoint']}: {row['reason']}", markup=False, soft_wrap=True)
+        console.print(f"evidence: {folder}; the same again: weighmaster audit --from {folder}", markup=False,
+                      soft_wrap=True)  # fmt: skip
+    return exit_code([row["status"] for row in rows])
+
+
+def _keeper(folder: Path, entry: EndpointConfig) -> Callable[[RunRecord, tuple[Capture, ...]], None]:
+    def keep(record: RunRecord, captures: tuple[Capture, ...]) -> None:
+        probed = Probed(endpoint=entry.endpoint, records=(record,), captures=(captures,))
+        evidence_folder.keep_probed(folder, probed)
+
+    return keep
+
+
+def _teller(entry: EndpointConfig, console: Console) -> Callable[[Round], None]:
+    """Make what shows the running evidence."""
+
+    def tell(one: Round) -> None:
+        what = ", ".join(f"{v.detector} {v.status}" for v in one.verdicts)
+        console.print(
+            f"{entry.endpoint.name}: {one.spent.n_requests} requests, {one.spent.tokens} tokens, evidence "
+            f"{one.standing.log_e:.1f} nats: {what}", markup=False, soft_wrap=True,
+        )  # fmt: skip
+
+    return tell

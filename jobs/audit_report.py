@@ -1,0 +1,123 @@
+"""What an audit says at its end: what it cost, what it found, and what it could not see."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from monitor.audit import AREAS, BLIND, Level, Standing
+from monitor.evidence import Finding
+from monitor.results import GoldenView, RunRecord, Verdict
+from monitor.types import Endpoint, Exchange
+from monitor.wire.usage import read_usage
+
+_MAIN = ("logprob_fidelity", "greedy_flips")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """When to stop although nothing is decided. ``usd`` needs the endpoint's prices."""
+
+    tokens: int = 10_000
+    usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spent:
+    """What an audit has used up: requests sent, tokens as the endpoint counts them (else as asked for), money."""
+
+    n_requests: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    usd: float | None = None
+
+    @property
+    def tokens(self) -> int:
+        """All tokens."""
+        return self.tokens_in + self.tokens_out
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """One look: what was spent until then, and what the detectors say."""
+
+    spent: Spent
+    verdicts: tuple[Verdict, ...]
+    standing: Standing
+
+
+def spent_on(endpoint: Endpoint, records: Sequence[RunRecord], views: Mapping[str, GoldenView]) -> Spent:
+    """Add up what `records` cost: tokens as the endpoint counts them, else as golden does."""
+    exchanges = [exchange for record in records for exchange in record.exchanges]
+    counts = [_tokens(exchange, views.get(exchange.exchange_id)) for exchange in exchanges if exchange.answered]
+    n_in, n_out = (sum(column) for column in zip(*counts, strict=True)) if counts else (0, 0)
+    usd = None
+    if endpoint.price_in_usd is not None and endpoint.price_out_usd is not None:
+        usd = (n_in * endpoint.price_in_usd + n_out * endpoint.price_out_usd) / 1e6
+    return Spent(n_requests=len(exchanges), tokens_in=n_in, tokens_out=n_out, usd=usd)
+
+
+def _tokens(exchange: Exchange, view: GoldenView | None) -> tuple[int, int]:
+    usage = read_usage(exchange.usage or {})
+    golden_in, golden_out = (view.prompt_tokens or 0, len(view.positions)) if view else (0, 0)
+    return (
+        golden_in if usage.input_total is None else int(usage.input_total),
+        golden_out if usage.generated is None else int(usage.generated),
+    )
+
+
+def finding(rounds: Sequence[Round], level: Level | None, alpha: float, budget: Budget) -> Finding:
+    """What the audit's verdict says after its last round."""
+    last = rounds[-1]
+    stand, spent = last.standing, last.spent
+    heard = {one.detector: one for one in last.verdicts if one.detector in AREAS}
+    main = _main(heard, stand)
+    cause = stand.cause.cause if stand.cause else (None if stand.status == "pass" else "undecided")
+    return Finding(
+        status=stand.status, cause=cause, reason=_reason(stand, last, level), effect=stand.log_e,
+        n=spent.n_requests, threshold=math.log(1 / alpha), log_e=stand.log_e,
+        mde=None if main is None else main.mde, band=None if main is None else main.band,
+        details=_details(rounds, level, heard, main, budget),
+    )  # fmt: skip
+
+
+def _reason(stand: Standing, last: Round, level: Level | None) -> str:
+    spent = last.spent
+    money = "" if spent.usd is None else f", {spent.usd:.4f} USD"
+    cost = f"{spent.n_requests} requests, {spent.tokens} tokens{money}"
+    if level is None:
+        return f"no complete answer after {cost}"
+    if stand.cause is not None:
+        return f"{stand.cause.cause}: {stand.cause.reason} ({cost})"
+    if stand.status == "pass":
+        return f"weights and sampler are as they should be ({cost}); this level cannot see: {BLIND[level]}"
+    undecided = [one for one in last.verdicts if AREAS.get(one.detector) in stand.open]
+    reasons = "; ".join(f"{one.detector}: {one.reason}" for one in undecided)
+    return f"undecided after {cost}: {' and '.join(stand.open)} still open ({reasons})"
+
+
+def _main(heard: Mapping[str, Verdict], stand: Standing) -> Verdict | None:
+    """The verdict whose effect is told: the one that names the cause, else the best measurement of the weights."""
+    if stand.cause is not None:
+        return heard.get(stand.cause.detector)
+    return next((heard[kind] for kind in _MAIN if kind in heard and heard[kind].effect is not None), None)
+
+
+def _details(
+    rounds: Sequence[Round], level: Level | None, heard: dict[str, Verdict], main: Verdict | None, budget: Budget
+) -> dict[str, Any]:
+    spent = rounds[-1].spent
+    return {
+        "level": level, "blind_to": BLIND[level] if level else None, "n_requests": spent.n_requests,
+        "tokens_in": spent.tokens_in, "tokens_out": spent.tokens_out, "usd": spent.usd, "budget_tokens": budget.tokens,
+        "budget_usd": budget.usd,
+        "path": [[one.spent.tokens_out, round(one.standing.log_e, 3)] for one in rounds],
+        "measured": None if main is None else {
+            "metric": main.statistic, "unit": main.unit, "value": main.effect, "low": main.low, "high": main.high,
+        },
+        "detectors": {
+            kind: {"status": one.status, "cause": one.cause, "effect": one.effect, "low": one.low, "high": one.high,
+                   "log_e": None if not one.e_value else round(math.log(one.e_value), 3), "reason": one.reason}
+            for kind, one in heard.items()
+        },
+    }  # fmt: skip

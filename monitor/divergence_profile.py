@@ -1,0 +1,172 @@
+"""How a divergence from golden runs along the answers, and which layer that points at."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.stats import t as student
+
+from monitor.evidence import after_sampler
+from monitor.greedy_answers import GreedyAnswer
+from monitor.stats.checks import Floats
+from monitor.stats.rates import Rate, wilson
+
+FIRST = 4
+"""Places that count as the start of an answer."""
+
+_GROWN = 1.5  # late over early, from which a slope that is surely positive is called growth
+_FADED = 1.7  # start over rest, from which a slope that is surely negative is called fading
+_OF_TOKENS = 0.15  # share of the deviation that belongs to tokens, below which the weights are not to blame
+_FINE_NATS = 0.01  # divergence that 8-bit arithmetic, whose errors go by context too, stays below
+_ALL = 0.9
+_DIFFERENT_NATS = 3.0
+_FEWEST = 4  # answers for `token_share`
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """Divergence in nats: mean, at the start, in both halves; slope per 100 tokens with a 95% interval by answers.
+
+    ``off`` is the share of answers whose own mean is above the tolerance, ``within`` the mean of the others (None
+    without any), ``token_share`` what `token_share` says.
+    """
+
+    n_positions: int
+    mean: float
+    token_share: float | None
+    start: float
+    rest: float
+    first_half: float
+    second_half: float
+    slope: float
+    slope_low: float
+    slope_high: float
+    off: Rate
+    within: float | None
+
+    @property
+    def grows(self) -> bool:
+        """Whether it surely grows along the answer, and by much."""
+        return self.slope_low > 0 and self.second_half > _GROWN * self.first_half
+
+    @property
+    def fades(self) -> bool:
+        """Whether it surely fades along the answer, and by much."""
+        return self.slope_high < 0 and self.start > _FADED * self.rest
+
+    def cause(self, fault: str | None, tolerated: float) -> tuple[str, str]:
+        """Name the layer at fault if one is, and say what speaks for it. `fault` is that of the prompt."""
+        halves = f"{self.first_half:.2g} in first halves, {self.second_half:.2g} in second ones"
+        routed = self.off.high is not None and self.off.high < _ALL and self.within is not None
+        of_contexts = is_of_contexts(self.token_share, self.mean)
+        ladder = (
+            (fault is not None, str(fault), "the prompt itself differs from golden's, so weights are not judged"),
+            (self.mean > _DIFFERENT_NATS, "different_model",
+             f"{self.mean:.2g} nats are more than other weights of one model differ by"),
+            (routed and (self.within or 0.0) <= tolerated, "routing",
+             f"{self.off.k} of {self.off.n} answers are off, the others within ({self.within or 0.0:.2g} nats)"),
+            (self.fades, "template",
+             f"it fades: {self.start:.2g} at the first {FIRST} tokens, {self.rest:.2g} after"),
+            (self.grows, "kv_cache", f"it grows with the place in the answer: {halves}"),
+            (of_contexts, "kv_cache", f"it is another one in each context{self._of_tokens()}; {halves}"),
+        )  # fmt: skip
+        fitting = (named for applies, *named in ladder if applies)
+        cause, why = next(fitting, ["weights", f"it is there at all places{self._of_tokens()}; {halves}"])
+        return cause, why
+
+    def _of_tokens(self) -> str:
+        if self.token_share is None:
+            return ""
+        return f", {max(self.token_share, 0.0):.0%} of it explained by the token"
+
+    def numbers(self) -> dict[str, Any]:
+        """For a verdict's details."""
+        return {
+            "kl_nats": self.mean, "token_share": self.token_share,
+            "kl_slope": self.slope, "slope_low": self.slope_low, "slope_high": self.slope_high,
+            "start_nats": self.start, "rest_nats": self.rest, "first_half_nats": self.first_half,
+            "second_half_nats": self.second_half, "answers_off": self.off.k, "within_nats": self.within,
+        }  # fmt: skip
+
+
+def profile_of(answers: Sequence[GreedyAnswer], tolerated: float) -> Profile:
+    """Return the profile of `answers`, each with at least one divergence."""
+    pairs = [np.array(answer.listed, dtype=np.float64) for answer in answers]
+    places, kls = np.concatenate(pairs).T
+    middle = (places.max() + 1) / 2
+    means = np.array([pair[:, 1].mean() for pair in pairs])
+    slope, half = _slope(pairs)
+    return Profile(
+        n_positions=kls.size, mean=float(kls.mean()), token_share=token_share(answers),
+        start=_mean(kls[places < FIRST]), rest=_mean(kls[places >= FIRST]),
+        first_half=_mean(kls[places < middle]), second_half=_mean(kls[places >= middle]),
+        slope=100 * slope, slope_low=100 * (slope - half), slope_high=100 * (slope + half),
+        off=wilson(int((means > tolerated).sum()), means.size),
+        within=float(means[means <= tolerated].mean()) if (means <= tolerated).any() else None,
+    )  # fmt: skip
+
+
+def token_share(answers: Sequence[GreedyAnswer]) -> float | None:
+    """Share of the deviation from golden that a listed token shows in all answers alike; None with too few answers.
+
+    The deviation of a token is endpoint minus golden logprob, less the mean of its position. Other weights favour and
+    disfavour the same tokens everywhere, while a damaged cache or other positions make another error in each context.
+    Measured on SmolLM2-135M with 20 answers of 32 tokens: Q4_0 weights 0.17 to 0.25 (also with 8-bit embeddings), a
+    tenth of the RoPE base 0.10 to 0.15, a q4_0 cache 0.01 to 0.05; but Q8_0 weights, where llama.cpp rounds activations
+    too, 0.05.
+    The estimate is the mean product of deviations of one token in two different answers, over their mean square.
+    """
+    sums: dict[str, dict[int, tuple[float, int]]] = {}
+    squares, n = 0.0, 0
+    for number, answer in enumerate(answers):
+        for token, value in _deviations(answer):
+            total, count = sums.setdefault(token, {}).get(number, (0.0, 0))
+            sums[token][number] = total + value, count + 1
+            squares, n = squares + value * value, n + 1
+    tables = [np.array(list(found.values())) for found in sums.values() if len(found) > 1]
+    if len(answers) < _FEWEST or not tables or squares == 0:
+        return None
+    between = np.sum([table.sum(axis=0) ** 2 - (table**2).sum(axis=0) for table in tables], axis=0)
+    return float(between[0] / between[1] / (squares / n))
+
+
+def is_of_contexts(share: float | None, mean_nats: float | None) -> bool:
+    """Whether a deviation with this `token_share` and mean divergence is the KV cache's rather than the weights'."""
+    return share is not None and share < _OF_TOKENS and (mean_nats or 0.0) > _FINE_NATS
+
+
+def _deviations(answer: GreedyAnswer) -> Iterator[tuple[str, float]]:
+    """Token and centred deviation of all listed alternatives whose names are known."""
+    entries = answer.exchange.choice.logprobs or ()
+    for position in answer.view.positions:
+        entry = entries[position.position] if position.position < len(entries) else None
+        names = [top.token for top in entry.top] if entry is not None else []
+        if len(names) == len(position.endpoint_top) > 1:
+            moved = np.subtract(position.endpoint_top, position.golden_top)
+            yield from zip(names, (moved - moved.mean()).tolist(), strict=True)
+
+
+def _slope(pairs: Sequence[Floats]) -> tuple[float, float]:
+    """Slope within answers, nats per token, and half the width of its interval.
+
+    Each answer has its own level. Linearised ratio with answers as clusters (W. G. Cochran, Sampling Techniques, 3rd
+    ed. 1977, section 6.4), quantile of Student's t.
+    """
+    centred = [pair - pair.mean(axis=0) for pair in pairs]
+    spread = np.array([float((pair[:, 0] ** 2).sum()) for pair in centred])
+    moved = np.array([float(pair[:, 0] @ pair[:, 1]) for pair in centred])
+    if spread.sum() == 0:
+        return 0.0, 0.0
+    slope, n = float(moved.sum() / spread.sum()), len(pairs)
+    error = np.sqrt(float(((moved - slope * spread) ** 2).sum()) * n / max(n - 1, 1)) / spread.sum()
+    return slope, float(student.ppf(0.975, max(n - 1, 1)) * error)
+
+
+def _mean(values: Floats) -> float:
+    return float(values.mean()) if values.size else 0.0
+
+
+def says_after_temperature(answers: Sequence[GreedyAnswer]) -> bool:
+    """Whether the endpoint's logprobs are those after temperature 0."""
+    return after_sampler(position for answer in answers for position in answer.view.positions)

@@ -1,0 +1,115 @@
+"""The space in which observed deviations are compared with predicted ones.
+
+Logprobs of the tokens listed at one position move together: all of them depend on the same hidden state. How they move
+together is seen in the predictions themselves. So each position is whitened with the covariance of all predictions
+there; what is left of a deviation that has nothing to do with a prediction then behaves like independent noise.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+_KEPT, _PER_DECOY = 0.1, 2.0
+_MOST_DECIMALS = 6
+_MEDIAN_OF_NORMAL = 0.6745
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Space:
+    """Inner products of whitened deviations, per position (n) and hypothesis (h).
+
+    ``observed`` (n,) is |x|^2, ``cross`` (n, h) <x, x_h>, ``predicted`` (n, h) |x_h|^2, ``gram`` (h, h) the sum over
+    positions of <x_h, x_h'>. ``dims`` (n,) are the free directions of each position, ``rounding`` (n,) the variance per
+    direction that rounded logprobs add. All are in nats^2: a typical deviation keeps its size.
+    """
+
+    observed: Floats
+    cross: Floats
+    predicted: Floats
+    gram: Floats
+    dims: Floats
+    rounding: Floats
+
+    @property
+    def design_effect(self) -> float:
+        """How many times less the positions say than independent ones would: from unrelated predictions, at least 1."""
+        size = np.sqrt(np.diag(self.gram))
+        known = size > 0
+        if known.sum() < 3:
+            return 1.0
+        cosines = self.gram[np.ix_(known, known)] / np.outer(size[known], size[known])
+        spread = float(np.median(np.abs(cosines[np.triu_indices(len(cosines), 1)]))) / _MEDIAN_OF_NORMAL
+        return max(1.0, spread**2 * float(self.dims.sum()))
+
+    def distance(self, column: int, gain: float = 1.0) -> Floats:
+        """|x - gain x_h|^2 per position."""
+        found = self.observed - 2 * gain * self.cross[:, column] + gain**2 * self.predicted[:, column]
+        return np.maximum(found, 0.0)
+
+
+def space_of(observed: Sequence[Floats], predicted: Sequence[Sequence[Floats]], *, rounding: float = 0.0) -> Space:
+    """Whiten deviations position by position.
+
+    Parameters
+    ----------
+    observed
+        Of each position the deviations from golden of the listed tokens, in nats.
+    predicted
+        Of each hypothesis the same, aligned with `observed`.
+    rounding
+        Step to which the observed logprobs are rounded, 0 for none.
+
+    Notes
+    -----
+    Deviations of a position are centred (a common shift is the normaliser's); a single listed token is taken as it is.
+    The covariance of a position is that of the hypotheses' deviations, each scaled to the same size over all positions,
+    shrunk towards a multiple of the identity with weight max(0.1, 2 / number of hypotheses).
+    """
+    size = [np.sqrt(np.mean(np.concatenate([centred(row) for row in rows]) ** 2)) for rows in predicted]
+    decoys = [at for at, value in enumerate(size) if value > 0]
+    shrink = min(1.0, max(_KEPT, _PER_DECOY / max(1, len(decoys))))
+    rows = []
+    for at, row in enumerate(observed):
+        x = np.stack([centred(row), *(centred(one[at]) for one in predicted)])
+        unit = np.stack([x[1 + one] / size[one] for one in decoys]) if decoys else np.ones((1, len(row)))
+        rows.append(_whitened(x, _root(unit, shrink)))
+    products = np.stack([one[0] for one in rows])
+    dims = np.array([max(1, len(row) - 1) for row in observed], dtype=np.float64)
+    return Space(
+        observed=products[:, 0, 0], cross=products[:, 0, 1:], gram=products[:, 1:, 1:].sum(axis=0), dims=dims,
+        predicted=np.diagonal(products, axis1=1, axis2=2)[:, 1:],
+        rounding=np.array([one[1] for one in rows]) * rounding**2 / 12,
+    )  # fmt: skip
+
+
+def centred(row: Floats) -> Floats:
+    """`row` less its mean; a single value as it is."""
+    return row - row.mean() if len(row) > 1 else np.asarray(row, dtype=np.float64)
+
+
+def step_of(logprobs: Sequence[Floats]) -> float:
+    """Return the step to which `logprobs` are rounded, 0 when they are not."""
+    values = np.concatenate(list(logprobs)) if len(logprobs) else np.zeros(0)
+    for decimals in range(1, _MOST_DECIMALS + 1):
+        if len(values) and np.allclose(values, np.round(values, decimals), rtol=0, atol=1e-9):
+            return float(10.0**-decimals)
+    return 0.0
+
+
+def _root(unit: Floats, shrink: float) -> Floats:
+    """The inverse square root of the shrunk covariance of `unit` (h, k)."""
+    covariance = unit.T @ unit / len(unit)
+    mean = max(float(np.trace(covariance)) / len(covariance), 1e-12)
+    covariance = (1 - shrink) * covariance + shrink * mean * np.eye(len(covariance))
+    values, vectors = np.linalg.eigh(covariance)
+    return np.asarray((vectors * values**-0.5) @ vectors.T, dtype=np.float64)
+
+
+def _whitened(x: Floats, root: Floats) -> tuple[Floats, float]:
+    """Inner products (1 + h, 1 + h) of the whitened rows, and what a unit variance of every token becomes."""
+    turned = np.stack([centred(row) for row in x @ root])
+    return turned @ turned.T, float(np.sum(root**2)) / len(root)

@@ -1,0 +1,46 @@
+"""Many different prompts: 24 things to do with each of 40 subjects, 960 in all, none with a system message.
+
+A probe that asks the same prompts for ever can be answered from a cache, or tuned to. So probes of text take other
+prompts with every seed. All want plain English prose of some length: answers of one word say little.
+"""
+
+import random
+
+from probes.prompts import Conversation
+
+SUBJECTS = (
+    "a lighthouse", "photosynthesis", "the Roman aqueducts", "a bicycle gear", "sourdough bread", "the water cycle",
+    "a chess opening", "the moons of Jupiter", "a library card", "honey bees", "a wooden bridge", "glaciers",
+    "the printing press", "a violin", "compound interest", "coral reefs", "a train timetable", "volcanoes",
+    "a vegetable garden", "the human heart", "paper folding", "a desert caravan", "tides", "a kite", "the Silk Road",
+    "a compass", "migrating birds", "soap bubbles", "a town market", "earthquakes", "a telescope", "winter coats",
+    "the alphabet", "a ferry crossing", "mushrooms", "a pocket watch", "rainbows", "a mountain hut", "salt",
+    "a school orchestra",
+)  # fmt: skip
+TASKS = (
+    "Explain {} to a curious ten-year-old.", "Write a short story that begins with {}.",
+    "List five facts about {}, one sentence each.", "Describe {} without using any adjectives.",
+    "Write a letter to a friend about {}.", "What could go wrong with {}? Give three examples.",
+    "Compare {} with something from everyday life.", "Write a dialogue between two people about {}.",
+    "Give a brief history of {}.", "Why do people care about {}? Answer in a paragraph.",
+    "Write a news report about {}.", "Imagine a world without {}. What changes?",
+    "Suggest a lesson plan about {}.", "Write four lines of verse about {}.",
+    "What question about {} is hard to answer, and why?", "Describe the sounds and smells of {}.",
+    "Write instructions for somebody who meets {} for the first time.", "Tell a joke about {} and explain it.",
+    "Summarise what is known about {} in three sentences.", "Write a diary entry that mentions {}.",
+    "Argue for and against spending money on {}.", "How would you photograph {}?",
+    "Invent a museum room about {} and describe it.", "What does {} have to do with time?",
+)  # fmt: skip
+
+
+def pool_prompts(n: int, seed: int) -> dict[str, Conversation]:
+    """Return `n` prompts by name, drawn without repetition; the same for the same `seed`."""
+    if not 0 < n <= len(SUBJECTS) * len(TASKS):
+        raise ValueError(f"the pool has {len(SUBJECTS) * len(TASKS)} prompts, not {n}")
+    chosen = random.Random(seed).sample(range(len(SUBJECTS) * len(TASKS)), n)  # noqa: S311  # a choice, not a secret
+    return {f"pool-{at}": _prompt(at) for at in chosen}
+
+
+def _prompt(at: int) -> Conversation:
+    task, subject = TASKS[at // len(SUBJECTS)], SUBJECTS[at % len(SUBJECTS)]
+    return ({"role": "user", "content": task.format(subject)},)

@@ -1,0 +1,207 @@
+"""What variants of the golden weights would say: their logprobs of given tokens, computed once and kept.
+
+One variant is in memory at a time. Weights are changed in the loaded model; another cache, rope or stack of layers is
+loaded from a folder that is written and deleted again; another template or tokenizer makes other prompts of the same
+conversation for the golden weights. Variants that these logprobs cannot show are left out: a context cut short (prompts
+here are short), samplers other than a temperature, mixtures (ask for what is mixed).
+"""
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from monitor.ports import Floats, Scores, ScoreTask
+from reference.engines.local import LocalEngine
+from reference.prediction_store import Known, PredictionStore, gathered, place_of, schemes_digest
+from reference.tokenizer import GoldenTokenizer
+from reference.variants import hf_folder
+from reference.variants.bank import find, spec_of
+from reference.variants.kv_cache import register
+from reference.variants.loaded import varied
+from reference.variants.sampler import Sampler
+from reference.variants.variant import Variant
+
+TOP = 256
+"""Most likely tokens kept of each place: endpoints list the same ones, mostly."""
+
+Conversation = Sequence[Mapping[str, Any]]
+_IN_MEMORY, _AS_FOLDER = frozenset({"weights", "checkpoint"}), frozenset({"cache", "rope", "layers"})
+_OTHER_PROMPT = frozenset({"template", "tokenizer"})
+
+
+def is_predictable(variant: Variant) -> bool:
+    """Whether logprobs at given tokens show `variant`, and this file can compute them."""
+    if isinstance(variant, Sampler):
+        return variant == Sampler(temperature=variant.temperature) and variant.temperature is not None
+    return variant.changes in _IN_MEMORY | _AS_FOLDER | _OTHER_PROMPT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Predictions:
+    """Golden weights that predict their variants (port `monitor.ports.Predictor`).
+
+    ``golden`` is the golden folder, ``store`` what was predicted before, ``load`` makes an engine of a folder (golden
+    or that of a variant), ``report`` takes one line of progress.
+    """
+
+    golden: Path
+    store: PredictionStore
+    load: Callable[[Path], LocalEngine]
+    report: Callable[[str], None] = lambda _line: None
+
+    def predict(
+        self, tasks: Sequence[ScoreTask], variants: Sequence[str], *, conversations: Sequence[Conversation] = ()
+    ) -> dict[str, list[tuple[Floats, ...]]]:
+        """Return by name of the variant, for each of `tasks`, the logprobs of the tokens in its ``gather``.
+
+        Parameters
+        ----------
+        tasks : Sequence
+            Prompts and answers in golden ids.
+        variants : Sequence
+            Names of the bank, or parameters written out; those that are not `is_predictable` are left out.
+        conversations : Sequence
+            The messages behind the prompt of each task; variants that render them otherwise are left out without.
+
+        Raises
+        ------
+        UsageError
+            When there is no such variant.
+        GoldenError
+            When a variant cannot be made of this model, or does not fit into memory.
+        """
+        chosen = [one for one in map(find, variants) if is_predictable(one)]
+        if not conversations:
+            chosen = [one for one in chosen if one.changes not in _OTHER_PROMPT]
+        with _Engines(self) as engines:
+            return {one.name: self._of(one, tasks, conversations, engines) for one in _cheapest_first(chosen)}
+
+    def _of(
+        self, variant: Variant, tasks: Sequence[ScoreTask], conversations: Sequence[Conversation], engines: "_Engines"
+    ) -> list[tuple[Floats, ...]]:
+        asked = tasks
+        if variant.changes in _OTHER_PROMPT:
+            tokenizer = engines.tokenizer(variant)
+            prompts = [tuple(tokenizer.prompt_ids(one)) for one in conversations]
+            asked = [replace(task, prompt_ids=ids) for task, ids in zip(tasks, prompts, strict=True)]
+        # Whatever the prompt and the sampler are, the weights that read it are golden.
+        computed_by = variant if variant.changes in _IN_MEMORY | _AS_FOLDER else Variant()
+        known = self._known(computed_by, asked, engines)
+        scale = 1.0 / variant.temperature if isinstance(variant, Sampler) and variant.temperature else 1.0
+        return [
+            tuple(_row(known[_place(task, t)], ids, scale) for t, ids in enumerate(task.gather)) for task in asked
+        ]
+
+    def _known(self, variant: Variant, tasks: Sequence[ScoreTask], engines: "_Engines") -> dict[bytes, Known]:
+        """What `variant` says at all places of `tasks`: looked up, else computed and kept."""
+        key = f"{spec_of(variant)}#{engines.schemes}"
+        places = {_place(task, t) for task in tasks for t in range(len(task.gather))}
+        known = self.store.read(key, places)
+        missing = [task for task in tasks if _lacks(task, known)]
+        if missing:
+            self.report(f"predicting {variant.name}: {len(missing)} answers")
+            with engines.of(variant) as engine:
+                scores = engine.score([_bare(task) for task in missing], top_k=TOP)
+            new = dict(_said(missing, scores, known))
+            self.store.write(key, new)
+            known |= self.store.read(key, new)
+        return known
+
+
+class _Engines:
+    """The golden engine, loaded when it is first needed, and those of variants, one after the other."""
+
+    def __init__(self, owner: Predictions) -> None:
+        self._owner, self._golden = owner, list[LocalEngine]()
+        self.schemes = schemes_digest()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._drop()
+
+    @contextmanager
+    def of(self, variant: Variant) -> Iterator[LocalEngine]:
+        """Let an engine compute as `variant` for the length of a context."""
+        if variant.changes in _AS_FOLDER:
+            with self._folder(variant) as engine:
+                yield engine
+            return
+        if not self._golden:
+            self._golden.append(self._owner.load(self._owner.golden))
+        engine = self._golden[0]
+        model: Any = getattr(engine.weights, "model", None)
+        with nullcontext() if variant == Variant() else varied(model, variant):
+            yield engine
+
+    def tokenizer(self, variant: Variant) -> GoldenTokenizer:
+        """The tokenizer and template of `variant`."""
+        with tempfile.TemporaryDirectory(prefix="weighmaster-") as name:
+            folder = Path(name)
+            hf_folder.write_tokenizer(self._owner.golden, folder, variant)
+            for path in self._owner.golden.glob("*config.json"):
+                if not (folder / path.name).exists():
+                    shutil.copy(path, folder / path.name)
+            return GoldenTokenizer.load(folder)
+
+    @contextmanager
+    def _folder(self, variant: Variant) -> Iterator[LocalEngine]:
+        self._drop()  # one model in memory at a time
+        register()
+        with tempfile.TemporaryDirectory(prefix="weighmaster-") as name:
+            folder = Path(name) / "variant"
+            hf_folder.write(self._owner.golden, folder, variant)
+            engine = self._owner.load(folder)
+            try:
+                yield engine
+            finally:
+                engine.close()
+
+    def _drop(self) -> None:
+        while self._golden:
+            self._golden.pop().close()
+
+
+def _cheapest_first(variants: Sequence[Variant]) -> list[Variant]:
+    """Those that share the golden engine first, so that it is loaded once."""
+    return sorted(variants, key=lambda one: one.changes in _AS_FOLDER)
+
+
+def _place(task: ScoreTask, t: int) -> bytes:
+    return place_of(task.prompt_ids, task.completion_ids[:t])
+
+
+def _lacks(task: ScoreTask, known: Mapping[bytes, Known]) -> bool:
+    return any(gathered(known.get(_place(task, t), {}), ids) is None for t, ids in enumerate(task.gather))
+
+
+def _bare(task: ScoreTask) -> ScoreTask:
+    """The task up to its last position that something is wanted of."""
+    return replace(task, completion_ids=task.completion_ids[: len(task.gather)], drawn=False)
+
+
+def _said(
+    tasks: Sequence[ScoreTask], scores: Sequence[Scores], known: Mapping[bytes, Known]
+) -> Iterator[tuple[bytes, Known]]:
+    for task, score in zip(tasks, scores, strict=True):
+        for t, ids in enumerate(task.gather):
+            place = _place(task, t)
+            top = zip(score.top_ids[t].tolist(), score.top_logprobs[t].tolist(), strict=True)
+            asked = zip(ids, score.gathered[t].tolist(), strict=True)
+            yield place, {**known.get(place, {}), **dict(top), **dict(asked)}
+
+
+def _row(known: Known, ids: Sequence[int], scale: float) -> Floats:
+    row = gathered(known, ids)
+    assert row is not None  # noqa: S101  # it was computed a moment ago
+    if scale == 1:
+        return row
+    everything = np.array(list(known.values())) * scale
+    return np.asarray(row * scale - np.logaddexp.reduce(everything), dtype=np.float64)

@@ -1,0 +1,152 @@
+"""Audits on fake golden weights: which way they go, what they cost, and that evidence alone leads to the same end."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobs import evidence_folder
+from jobs.audit import Audit, Audited, listens_to, looking
+from jobs.audit_now import questions
+from jobs.audit_report import Budget
+from jobs.audit_table import audit_row, audit_table
+from jobs.clock import SystemClock
+from jobs.pipeline import Judged, Probed
+from jobs.settings import catalogues
+from jobs.terminal import show
+from monitor.codec import encode
+from monitor.errors import UsageError
+from monitor.results import RunRecord
+from monitor.types import Capture, Endpoint
+from tests.fakes.golden import FakeEndpoint, FakeScorer
+
+TARGET = Endpoint(
+    name="acme/m", provider="acme", base_url="http://127.0.0.1:1", model="m", reference="golden", price_in_usd=0.5,
+    price_out_usd=1.0,
+)  # fmt: skip
+
+
+def audit_of(*, tokens: int = 20_000, usd: float | None = None, text_only: bool = False) -> Audit:
+    kinds: Any = catalogues().detectors
+    return Audit(
+        endpoint=TARGET, look=looking(FakeScorer(), None),
+        detectors=[one for kind in kinds.values() if listens_to(one := kind())],
+        ask=questions(text_only=text_only), alpha=0.001, budget=Budget(tokens=tokens, usd=usd), clock=SystemClock(),
+        vantage="test", version="0",
+    )  # fmt: skip
+
+
+def nowhere(_record: RunRecord, _captures: tuple[Capture, ...]) -> None:
+    """Keep nothing."""
+
+
+async def audited(client: FakeEndpoint, **terms: Any) -> Audited:
+    return await audit_of(**terms).run(client, seed=11, keep=nowhere)
+
+
+async def test_a_faithful_endpoint_passes_and_says_what_was_not_seen() -> None:
+    found = await audited(FakeEndpoint())
+    assert found.verdict.status == "pass"
+    assert found.verdict.cause is None
+    assert found.verdict.details["level"] == "top_logprobs"
+    assert "long contexts" in found.verdict.reason
+    assert found.verdict.details["tokens_out"] < 3000
+
+
+async def test_other_weights_are_named_within_64_output_tokens() -> None:
+    found = await audited(FakeEndpoint(noise=0.5))
+    assert (found.verdict.status, found.verdict.cause) == ("fail", "weights")
+    assert found.verdict.details["tokens_out"] <= 64
+    assert found.verdict.e_value is not None
+    assert found.verdict.e_value >= 1000
+
+
+async def test_another_prompt_is_the_template_and_ends_it_after_one_round() -> None:
+    found = await audited(FakeEndpoint(system=""))
+    assert (found.verdict.status, found.verdict.cause) == ("fail", "template")
+    assert len(found.rounds) == 1
+
+
+async def test_a_hotter_sampler_is_named_and_its_temperature_told() -> None:
+    found = await audited(FakeEndpoint(temperature_served=1.3))
+    assert (found.verdict.status, found.verdict.cause) == ("fail", "sampler")
+    assert found.verdict.details["detectors"]["logprob_fidelity"]["status"] == "pass"
+
+
+async def test_without_logprobs_it_goes_by_text_and_says_so() -> None:
+    found = await audited(FakeEndpoint(noise=0.8, logprobs=False))
+    assert (found.verdict.status, found.verdict.cause) == ("fail", "weights")
+    assert found.verdict.details["level"] == "text"
+    assert "8-bit" in found.verdict.details["blind_to"]
+
+
+async def test_text_only_asks_for_no_logprobs() -> None:
+    client = FakeEndpoint(noise=0.8)
+    found = await audited(client, text_only=True)
+    assert all(request.top_logprobs is None for request in client.asked)
+    assert found.verdict.details["level"] == "text"
+
+
+async def test_a_budget_ends_it_undecided() -> None:
+    """700 tokens are less than a faithful endpoint needs for a pass."""
+    found = await audited(FakeEndpoint(), tokens=700)
+    assert (found.verdict.status, found.verdict.cause) == ("inconclusive", "undecided")
+    assert "still open" in found.verdict.reason
+    spent = found.rounds[-1].spent
+    assert spent.tokens >= 700
+    assert found.rounds[-2].spent.tokens < 700 if len(found.rounds) > 1 else True
+    assert spent.usd == pytest.approx((spent.tokens_in * 0.5 + spent.tokens_out * 1.0) / 1e6)
+    poor = await audited(FakeEndpoint(), usd=1e-6)
+    assert len(poor.rounds) == 1
+
+
+async def test_an_endpoint_that_does_not_answer_is_asked_once() -> None:
+    client = FakeEndpoint(status=500)
+    found = await audited(client)
+    assert (found.verdict.status, found.verdict.details["level"]) == ("inconclusive", None)
+    assert "no complete answer" in found.verdict.reason
+    assert len(client.asked) == 8
+
+
+async def test_no_two_rounds_ask_the_same() -> None:
+    """Answers to the same prompt again would count twice."""
+    client = FakeEndpoint()
+    await audited(client)
+    prompts = [(request.prompt_id, request.temperature) for request in client.asked]
+    assert len(set(prompts)) > 0.9 * len(prompts)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.5])
+async def test_the_evidence_alone_leads_to_the_same_verdict(noise: float, tmp_path: Path) -> None:
+    def keep(record: RunRecord, captures: tuple[Capture, ...]) -> None:
+        evidence_folder.keep_probed(tmp_path, Probed(endpoint=TARGET, records=(record,), captures=(captures,)))
+
+    found = await audit_of().run(FakeEndpoint(noise=noise), seed=11, keep=keep)
+    probed = Probed(endpoint=TARGET, records=found.records, captures=found.captures)
+    evidence_folder.keep_judged(
+        tmp_path, Judged(probed=probed, views=found.golden.views, verdicts=(found.verdict, *found.rounds[-1].verdicts))
+    )
+    kept = evidence_folder.read(tmp_path)
+    assert [one.n_changed for one in kept] == [0]
+    assert kept[0].verdicts[0] == found.verdict
+    again = audit_of().again(kept[0].probed.records, kept[0].probed.captures, at=found.verdict.at)
+    assert encode(again.verdict) == encode(found.verdict)
+    assert [encode(one.standing) for one in again.rounds] == [encode(one.standing) for one in found.rounds]
+
+
+def test_a_folder_without_evidence_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no evidence here"):
+        evidence_folder.read(tmp_path)
+    (tmp_path / "endpoint.json").write_text("{}", "utf-8")
+    with pytest.raises(UsageError, match="cannot be read"):
+        evidence_folder.read(tmp_path)
+
+
+async def test_the_table_holds_the_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [audit_row(await audited(FakeEndpoint(noise=0.5))), audit_row(await audited(FakeEndpoint(status=500)))]
+    show(audit_table(rows))
+    out = capsys.readouterr().out
+    assert "weights" in out
+    assert "kl_nats" in out
+    assert "of 6.9 nats" in out
+    assert rows[1]["measured"] is None
