@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.fidelity_audits import ALPHA, Case, audited, case_of, mixed
 from benchmarks.fidelity_records import ENGINES, SETTINGS, Recorded, recorded
 from benchmarks.report import Report
-from jobs.audit import listens_to
+from jobs.audit import Audited, listens_to
 from jobs.golden import default_home, ensure_golden
 from jobs.settings import catalogues
 from monitor.results import Fingerprint
@@ -44,8 +44,8 @@ def run(report: Report) -> None:
         rows = [_row(case_of(one, scorer.fingerprint, detectors, text_only=text_only)) for one in records.values()]
         report.table(
             f"Audits at alpha {ALPHA}, {'text only' if text_only else 'with 20 logprobs'}; tokens are medians",
-            ("endpoint", "audits", "fail", "right cause", "causes", "suspect", "pass", "undecided", "output tokens",
-             "95% of audits", "all tokens", "USD mean"), rows,
+            ("endpoint", "audits", "fail", "right cause", "causes", "pass", "suspect", "undecided", "tokens to fail",
+             "95% of audits", "right cause by then", "output tokens", "all tokens", "USD mean"), rows,
         )  # fmt: skip
     report.table(
         f"A share of the requests goes to Q4_0, with 20 logprobs, alpha {ALPHA}",
@@ -60,16 +60,27 @@ def _row(case: Case) -> list[object]:
     found = [audited(case, seed, 12_000) for seed in range(n)]
     status = Counter(one.verdict.status for one in found)
     causes = Counter(str(one.verdict.cause) for one in found if one.verdict.status == "fail")
-    out = np.array([one.rounds[-1].spent.tokens_out for one in found])
-    everything = np.array([one.rounds[-1].spent.tokens for one in found])
-    usd = [one.rounds[-1].spent.usd or 0.0 for one in found]
+    wanted = EXPECTED.get(case.name)
+    first = [failed for one in found if (failed := _first_fail(one)) is not None]
+    spent = [one.rounds[-1].spent for one in found]
     return [
-        case.name, n, status["fail"], None if faithful else causes[EXPECTED[case.name]],
+        case.name, n, status["fail"], causes[wanted] if wanted else None,
         ", ".join(f"{count} {cause}" for cause, count in causes.most_common()) or "–",
-        status["suspect"], status["pass"], status["inconclusive"], int(np.median(out)), int(np.quantile(out, 0.95)),
-        int(np.median(everything)),
-        float(np.mean(usd)),
+        status["pass"], status["suspect"], status["inconclusive"],
+        int(np.median([tokens for tokens, _ in first])) if first else None,
+        int(np.quantile([tokens for tokens, _ in first], 0.95)) if first else None,
+        sum(cause == wanted for _, cause in first) if wanted else None,
+        int(np.median([one.tokens_out for one in spent])), int(np.median([one.tokens for one in spent])),
+        float(np.mean([one.usd or 0.0 for one in spent])),
     ]  # fmt: skip
+
+
+def _first_fail(one: Audited) -> tuple[int, str] | None:
+    """Output tokens and cause at the first round that failed."""
+    for look in one.rounds:
+        if look.standing.status == "fail":
+            return look.spent.tokens_out, look.standing.cause.cause if look.standing.cause else ""
+    return None
 
 
 def _routed(share: float, records: Mapping[str, Recorded], mark: Fingerprint, detectors: Sequence[Any]) -> list[object]:

@@ -22,6 +22,8 @@ KIND = "audit"
 VERSION = 1
 CARD = Card(detector=KIND, version=VERSION, statistic="joint_log_e", unit="nats")
 _ASKED_FOR: dict[Area, str] = {"weights": "greedy", "sampler": "sample"}
+NAMING_ANSWERS = 32
+"""Greedy answers before a fault that shows in the weights gets its name; to know that there is one takes a quarter."""
 _AHEAD = {"greedy": 1, "sample": 0}
 
 
@@ -94,12 +96,26 @@ class Audit:
         last = self._rounds[-1]
         over = last.spent.tokens >= self.budget.tokens or _over(last.spent.usd, self.budget.usd)
         silent = not any(exchange.answered for exchange in self._records[-1].exchanges)
-        return not (last.standing.done or over or silent)
+        if over or silent:
+            return False
+        return self._needs_a_name() if self._failed else bool(last.standing.open)
+
+    @property
+    def _failed(self) -> bool:
+        return any(one.standing.status == "fail" for one in self._rounds)
+
+    def _needs_a_name(self) -> bool:
+        """Whether the fault is certain and its cause not yet: KV cache, routing and weights differ by little."""
+        cause = self._rounds[-1].standing.cause
+        if cause is None or AREAS.get(cause.detector) != "weights":
+            return False
+        greedy = [one for record in self._records if record.run.probe == "greedy" for one in record.exchanges]
+        return sum(one.answered for one in greedy) < NAMING_ANSWERS
 
     def _next_probe(self) -> str:
         """What the undecided area needs; while both are open, weights twice and then in turns."""
         asked = [record.run.probe for record in self._records]
-        undecided = self._rounds[-1].standing.open if self._rounds else ("weights",)
+        undecided = self._rounds[-1].standing.open if self._rounds and not self._failed else ("weights",)
         wanted = [_ASKED_FOR[area] for area in undecided] or list(_ASKED_FOR.values())
         return min(wanted, key=lambda kind: max(0, asked.count(kind) - _AHEAD[kind]) - (kind == "greedy") / 2)
 

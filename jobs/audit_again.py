@@ -17,6 +17,7 @@ from jobs.clock import SystemClock
 from jobs.evidence_folder import Kept
 from jobs.judging import golden_side, judge
 from jobs.pipeline import Probed
+from jobs.predicting import bank_names, predictions_of, predictor_for
 from jobs.probe_now import exit_code
 from jobs.references import scorer_for
 from jobs.store_client import StoreClient
@@ -26,6 +27,7 @@ from jobs.verdict_table import SYMBOLS
 from jobs.version import version
 from monitor.codec import plain
 from monitor.config_types import Config
+from monitor.detectors.identify import Identify
 from monitor.errors import StoreError, UsageError
 from monitor.ports import Scorer
 from monitor.results import Verdict
@@ -105,6 +107,12 @@ def _judged(config: Config, verdict: Verdict, probed: Probed, scorer: Scorer | N
     name = probed.endpoint.reference
     tolerances = tolerances_for(config.references[name], scorer.fingerprint) if name and scorer else None
     golden = golden_side(probed.records, scorer, detectors, tolerances=tolerances)
+    if verdict.detector == Identify.kind and name and scorer:
+        predictor = predictor_for(config.references[name], scorer, lambda _line: None)
+        names = bank_names(predictor)
+        golden = replace(
+            golden, predictions=predictions_of(probed.records, golden.views, scorer, predictor, names)
+        )  # fmt: skip
     found = judge(probed.endpoint, probed.records, golden, detectors, at=verdict.at)
     return found[0] if found else None
 

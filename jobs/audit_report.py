@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from monitor.audit import AREAS, BLIND, Level, Standing
@@ -69,7 +69,9 @@ def _tokens(exchange: Exchange, view: GoldenView | None) -> tuple[int, int]:
 def finding(rounds: Sequence[Round], level: Level | None, alpha: float, budget: Budget) -> Finding:
     """What the audit's verdict says after its last round."""
     last = rounds[-1]
-    stand, spent = last.standing, last.spent
+    # What was beyond 1 / alpha once is rejected, whatever was asked afterwards to name the cause.
+    failed = any(one.standing.status == "fail" for one in rounds)
+    stand, spent = replace(last.standing, status="fail") if failed else last.standing, last.spent
     heard = {one.detector: one for one in last.verdicts if one.detector in AREAS}
     main = _main(heard, stand)
     cause = stand.cause.cause if stand.cause else (None if stand.status == "pass" else "undecided")

@@ -16,6 +16,8 @@ temperature; a share of the requests in 4 bit looks like slightly worse weights 
 comes last.
 """
 
+OF_PROMPT = frozenset({"template", "tokenizer", "template or tokenizer"})
+
 OF_WEIGHTS = frozenset({"logprob_fidelity", "logprob_profile", "greedy_flips"})
 """Detectors that see the weights without the sampler."""
 
@@ -32,20 +34,31 @@ class Cause:
 def explain(verdicts: Sequence[Verdict]) -> Cause | None:
     """Return the cause that explains the worst verdicts; None when nothing fails or is suspect.
 
-    Among failing verdicts (suspect ones, when none fails) the first cause of `PRECEDENCE` is named.
+    Token counts of the prompt have no chance in them: what they say comes first. Else, among failing verdicts (suspect
+    ones, when none fails), the first cause of `PRECEDENCE` is named.
     """
     named = _named(verdicts, "fail") or _named(verdicts, "suspect")
     if not named:
         return None
+    told = next((one for one in named if one.detector == "accounting"), None)
+    if told is not None:
+        return Cause(cause=str(told.cause), detector=told.detector, reason=told.reason)
     cleared = any(one.detector in OF_WEIGHTS and one.status == "pass" for one in verdicts)
-    first = min(named, key=lambda verdict: _rank(_cause(verdict, cleared=cleared)))
-    return Cause(cause=_cause(first, cleared=cleared), detector=first.detector, reason=first.reason)
+    counted = any(one.detector == "accounting" and one.status == "pass" for one in verdicts)
+    causes = [(_cause(one, cleared=cleared, counted=counted), one) for one in named]
+    cause, first = min(causes, key=lambda pair: _rank(pair[0]))
+    return Cause(cause=cause, detector=first.detector, reason=first.reason)
 
 
-def _cause(verdict: Verdict, *, cleared: bool) -> str:
-    """The cause that `verdict` names; sampled tokens alone cannot clear the weights, what looks at those can."""
-    of_sampler = verdict.detector == "sampler" and verdict.cause == "weights"
-    return "sampler" if of_sampler and cleared else str(verdict.cause)
+def _cause(verdict: Verdict, *, cleared: bool, counted: bool) -> str:
+    """The cause that `verdict` names, in the light of what others know.
+
+    Sampled tokens alone cannot clear the weights, what looks at those can; and where all prompts have golden's number
+    of tokens (`counted`), another prompt is not what made the answers differ.
+    """
+    if verdict.detector == "sampler" and verdict.cause == "weights" and cleared:
+        return "sampler"
+    return "weights" if counted and verdict.cause in OF_PROMPT else str(verdict.cause)
 
 
 def _named(verdicts: Sequence[Verdict], status: Status) -> list[Verdict]:

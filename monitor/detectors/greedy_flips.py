@@ -81,7 +81,7 @@ class GreedyFlips:
     """Probability of a false failure, over all looks together."""
     cliff_nats: float = 6.0
     """Margin of a token that no other weights of the same model would choose."""
-    different_nats: float = 1.5
+    different_nats: float = 4.0
     """Mean margin over all tokens above which the endpoint does not serve this model greedily at all."""
     min_answers: int = 4
     """Fewest answers for a verdict."""

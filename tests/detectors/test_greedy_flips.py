@@ -92,7 +92,7 @@ def test_joined_texts_are_the_engines(after: float) -> None:
 
 def test_different_model_and_sampler() -> None:
     """Another model is nats away from golden's choices; a sampler takes tokens that it likes less itself."""
-    other = judge(greedy_evidence(flips(20, 32, 0.7, margin=4.0)))
+    other = judge(greedy_evidence(flips(20, 32, 0.9, margin=6.0)))
     assert (other.status, other.cause) == ("fail", "different_model")
     sampled = judge(_sampled())
     assert (sampled.status, sampled.cause) == ("fail", "sampler")

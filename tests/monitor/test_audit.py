@@ -101,6 +101,15 @@ def test_the_sampler_is_named_where_other_detectors_clear_the_weights() -> None:
         assert found.cause == named
 
 
+def test_counts_of_the_prompt_have_the_last_word_on_the_prompt() -> None:
+    early = said("greedy_flips", "fail", cause="template")
+    for status, cause, named in (("fail", "tokenizer", "tokenizer"), ("pass", None, "weights"),
+                                 ("inconclusive", "no_usage", "template")):  # fmt: skip
+        found = explain([early, said("accounting", status, cause=cause)])  # type: ignore[arg-type]
+        assert found is not None
+        assert found.cause == named
+
+
 def test_a_suspicion_is_named_only_where_nothing_fails() -> None:
     verdicts = [said("a", "fail", cause="sampler"), said("b", "suspect", cause="template")]
     found, doubt = explain(verdicts), explain(verdicts[1:])
