@@ -8,7 +8,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ BARS = {"F16": FAITHFUL, "BF16": "bf16", "Q8_0": "Q8_0", "Q5_0": "Q5_0", "Q4_0":
 OTHERS = ("int4-g64", "fp8-channel", "fp8-block", "nf4", "int8-g64", "Q4_0+emb-Q8_0", "Q2_K", "kv-4", "kv-8",
           "rope-x0.1", "layers-2", "no-system", "other-template", "other-system")  # fmt: skip
 SURE = 0.99
+_ROUND, _MOST = 8, 40
 Rows = list[np.ndarray[Any, np.dtype[np.float64]]]
 
 
@@ -69,8 +70,12 @@ class Served:
 
     def match(self) -> Match:
         """Identify it."""
-        families = {name: find(name).family for name in self.predicted}
-        return match(self.endpoint, self.golden, self.predicted, families, self.prompts)
+        return match(self.endpoint, self.golden, self.predicted, _families(), self.prompts)
+
+
+@cache
+def _families() -> dict[str, str]:
+    return {name: variant.family for name, variant in bank().items()}
 
 
 def served(one: Recorded, predictor: Predictions, tokenizer: Tokenizer) -> Served:
@@ -103,7 +108,7 @@ def run(report: Report) -> None:
         [_row(one, _SETTINGS["20 requests, 20 logprobs"]) for one in rest],
     )  # fmt: skip
     report.table(
-        f"Its own family and its twins left out of the bank, 20 requests, 20 logprobs, {DRAWS} draws",
+        f"Its own family, and those of its twins, left out of the bank, 20 requests, 20 logprobs, {DRAWS} draws",
         ("endpoint", "unexplained", "another family at 0.99", "nearest"),
         [_left_out(one) for one in by_name.values() if one.name not in {"F16", "BF16", OWN_LATTICE}],
     )  # fmt: skip
@@ -111,6 +116,11 @@ def run(report: Report) -> None:
         f"A share of 100 requests goes to Q4_0, the rest to F16, {DRAWS} draws",
         ("share", "Q4_0 named", "share within 10 points", "true share in the interval", "mean share"),
         [_routed(share, by_name) for share in (0.1, 0.3, 0.5)],
+    )  # fmt: skip
+    report.table(
+        f"Declared as bf16, a look after every 8 requests, at most 40; {DRAWS} draws",
+        ("endpoint", "fails", "median requests"),
+        [_declared(by_name[name]) for name in ("F16", "BF16", OWN_LATTICE, "Q8_0", "Q5_0", "Q4_0")],
     )  # fmt: skip
     report.table(
         "Reliability: posterior of the first scheme, over 1 to 8 requests to the endpoints of the first table",
@@ -148,9 +158,9 @@ _SETTINGS: dict[str, _Draw] = {
 }
 
 
-def _matches(one: Served, draw: _Draw, seed: int = 0, draws: int = DRAWS) -> list[Match]:
+def _matches(one: Served, draw: _Draw, seed: int = 0, draws: int = 0) -> list[Match]:
     rng = np.random.default_rng(seed)
-    return [draw(one, rng).match() for _ in range(draws)]
+    return [draw(one, rng).match() for _ in range(draws or DRAWS)]
 
 
 def _row(one: Served, draw: _Draw) -> list[object]:
@@ -171,7 +181,8 @@ def _left_out(one: Served) -> list[object]:
     family = _family(one.name)
     whole = one.match()
     twins = {name for each in whole.schemes if each.family == family for name in (each.name, *each.twins)}
-    out = [name for name in one.predicted if name in twins or find(name).family == family]
+    families = {family, *(find(name).family for name in twins)}
+    out = [name for name in one.predicted if find(name).family in families]
     found = [one.without(out).drawn(np.random.default_rng(seed), 20).match() for seed in range(DRAWS)]
     near = Counter(each.nearest.name for each in found if each.nearest)
     return [
@@ -196,6 +207,19 @@ def _routed(share: float, by_name: Mapping[str, Served]) -> list[object]:
             covered.append(found.share_low <= share <= found.share_high)
     return [f"{share:.0%}", _share(named), f"{sum(close)} of {DRAWS}", f"{sum(covered)} of {DRAWS}",
             float(np.mean(shares)) if shares else None]  # fmt: skip
+
+
+def _declared(one: Served) -> list[object]:
+    """How often a variant coarser than 16 bit is found for sure, and after how many requests."""
+    needed = []
+    for seed in range(DRAWS):
+        drawn = one.drawn(np.random.default_rng(seed), _MOST)
+        for n in range(_ROUND, _MOST + 1, _ROUND):
+            found = drawn.at(range(n)).match()
+            if 1 - found.families.get(FAITHFUL, 0.0) - found.families.get(UNEXPLAINED, 0.0) >= SURE:
+                needed.append(n)
+                break
+    return [one.name, f"{len(needed)} of {DRAWS}", int(np.median(needed)) if needed else None]
 
 
 def _mixed(good: Served, bad: Served, goes: np.ndarray[Any, np.dtype[np.bool_]]) -> Served:

@@ -29,8 +29,8 @@ from monitor.codec import plain
 from monitor.config_types import Config
 from monitor.detectors.identify import Identify
 from monitor.errors import StoreError, UsageError
-from monitor.ports import Scorer
-from monitor.results import Verdict
+from monitor.ports import Scorer, Scores, ScoreTask, Tokenizer
+from monitor.results import Fingerprint, Verdict
 
 _MOST_VERDICTS, _MOST_RUNS = 1000, 200
 _COMPARED = ("status", "cause", "effect", "low", "high", "n", "threshold", "p_value", "e_value", "mde", "details")
@@ -83,13 +83,38 @@ def run(config: Config, source: str, *, as_json: bool) -> int:
     return code if all(one.same for one in found) else 1
 
 
+class _Remembering:
+    """A golden engine that scores nothing twice: the verdicts of an audit rest on the same answers."""
+
+    def __init__(self, inner: Scorer) -> None:
+        self._inner = inner
+        self._known: dict[tuple[ScoreTask, int], Scores] = {}
+
+    @property
+    def fingerprint(self) -> Fingerprint:
+        return self._inner.fingerprint
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        return self._inner.tokenizer
+
+    def score(self, tasks: Sequence[ScoreTask], *, top_k: int = 20) -> list[Scores]:
+        new = [task for task in dict.fromkeys(tasks) if (task, top_k) not in self._known]
+        for task, scores in zip(new, self._inner.score(new, top_k=top_k) if new else (), strict=True):
+            self._known[(task, top_k)] = scores
+        return [self._known[(task, top_k)] for task in tasks]
+
+    def close(self) -> None:
+        self._inner.close()
+
+
 def _computed(config: Config, kept: Kept, golden: dict[str, Scorer], console: Console) -> Iterator[_Again]:
     name = kept.probed.endpoint.reference
     if name is not None and name not in config.references:
         raise UsageError(f"{kept.place}: the configuration has no reference {name!r}, which the verdicts need")
     if name is not None and name not in golden:
         console.print(f"loading reference {name}", markup=False, soft_wrap=True)
-        golden[name] = scorer_for(config.references[name])
+        golden[name] = _Remembering(scorer_for(config.references[name]))
     for verdict in kept.verdicts:
         by_id = {record.run.run_id: (record, seen) for record, seen in
                  zip(kept.probed.records, kept.probed.captures, strict=True)}  # fmt: skip
@@ -99,6 +124,8 @@ def _computed(config: Config, kept: Kept, golden: dict[str, Scorer], console: Co
                              f"verdict {verdict.verdict_id} are missing")  # fmt: skip
         probed = replace(kept.probed, records=tuple(p[0] for p in pairs), captures=tuple(p[1] for p in pairs))
         again = _audited if verdict.detector == KIND else _judged
+        n = sum(len(record.exchanges) for record in probed.records)
+        console.print(f"{verdict.endpoint}: {verdict.detector} again, {n} answers", markup=False, soft_wrap=True)
         yield _Again(before=verdict, now=again(config, verdict, probed, golden.get(name or "")))
 
 

@@ -1,6 +1,7 @@
 """What an audit says at its end: what it cost, what it found, and what it could not see."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -24,12 +25,16 @@ class Budget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spent:
-    """What an audit has used up: requests sent, tokens as the endpoint counts them (else as asked for), money."""
+    """What an audit has used up: requests sent, tokens as the endpoint counts them (else as golden does), money.
+
+    ``ends`` says how the requests ended, ``8 connect_error``.
+    """
 
     n_requests: int = 0
     tokens_in: int = 0
     tokens_out: int = 0
     usd: float | None = None
+    ends: str = ""
 
     @property
     def tokens(self) -> int:
@@ -54,7 +59,9 @@ def spent_on(endpoint: Endpoint, records: Sequence[RunRecord], views: Mapping[st
     usd = None
     if endpoint.price_in_usd is not None and endpoint.price_out_usd is not None:
         usd = (n_in * endpoint.price_in_usd + n_out * endpoint.price_out_usd) / 1e6
-    return Spent(n_requests=len(exchanges), tokens_in=n_in, tokens_out=n_out, usd=usd)
+    ends = Counter(exchange.outcome for exchange in exchanges)
+    told = ", ".join(f"{count} {outcome}" for outcome, count in ends.most_common())
+    return Spent(n_requests=len(exchanges), tokens_in=n_in, tokens_out=n_out, usd=usd, ends=told)
 
 
 def _tokens(exchange: Exchange, view: GoldenView | None) -> tuple[int, int]:
@@ -76,31 +83,34 @@ def finding(rounds: Sequence[Round], level: Level | None, alpha: float, budget: 
     main = _main(heard, stand)
     cause = stand.cause.cause if stand.cause else (None if stand.status == "pass" else "undecided")
     return Finding(
-        status=stand.status, cause=cause, reason=_reason(stand, last, level), effect=stand.log_e,
+        status=stand.status, cause=cause, reason=_reason(stand, last, level, budget, main), effect=stand.log_e,
         n=spent.n_requests, threshold=math.log(1 / alpha), log_e=stand.log_e,
         mde=None if main is None else main.mde, band=None if main is None else main.band,
         details=_details(rounds, level, heard, main, budget),
     )  # fmt: skip
 
 
-def _reason(stand: Standing, last: Round, level: Level | None) -> str:
+def _reason(stand: Standing, last: Round, level: Level | None, budget: Budget, main: Verdict | None) -> str:
     spent = last.spent
     money = "" if spent.usd is None else f", {spent.usd:.4f} USD"
     cost = f"{spent.n_requests} requests, {spent.tokens} tokens{money}"
     if level is None:
-        return f"no complete answer after {cost}"
-    if stand.cause is not None:
+        return f"no complete answer after {cost}: {spent.ends}"
+    if stand.cause is not None and stand.status == "fail":
         return f"{stand.cause.cause}: {stand.cause.reason} ({cost})"
     if stand.status == "pass":
-        return f"weights and sampler are as they should be ({cost}); this level cannot see: {BLIND[level]}"
+        size = "" if main is None or main.mde is None else f"; {main.mde:.2g} {main.unit} off golden would have shown"
+        return f"weights and sampler are as they should be ({cost}){size}; this level cannot see: {BLIND[level]}"
+    over = spent.tokens >= budget.tokens or (spent.usd or 0.0) >= (math.inf if budget.usd is None else budget.usd)
+    why = "its budget is used up" if over else "the endpoint stopped answering"
     undecided = [one for one in last.verdicts if AREAS.get(one.detector) in stand.open]
     reasons = "; ".join(f"{one.detector}: {one.reason}" for one in undecided)
-    return f"undecided after {cost}: {' and '.join(stand.open)} still open ({reasons})"
+    return f"undecided after {cost}, since {why}: {' and '.join(stand.open)} still open ({reasons})"
 
 
 def _main(heard: Mapping[str, Verdict], stand: Standing) -> Verdict | None:
-    """The verdict whose effect is told: the one that names the cause, else the best measurement of the weights."""
-    if stand.cause is not None:
+    """The verdict whose effect is told: of the weights their best measurement, else of the one that names the cause."""
+    if stand.cause is not None and AREAS[stand.cause.detector] != "weights":
         return heard.get(stand.cause.detector)
     return next((heard[kind] for kind in _MAIN if kind in heard and heard[kind].effect is not None), None)
 

@@ -1,6 +1,6 @@
 """``weighmaster reference border``: mines border prompts and writes the configuration of their probe."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,10 @@ from rich.console import Console
 from rich.table import Table
 
 from jobs.golden import ensure_golden
+from jobs.out_file import require_writable
+from jobs.still_working import telling
 from monitor.codec import plain
-from monitor.errors import GoldenError
+from monitor.errors import GoldenError, UsageError
 from monitor.ports import Floats, Ints
 from probes.prompt_pool import SUBJECTS, TASKS, pool_prompts
 from reference.border import (
@@ -25,7 +27,7 @@ from reference.border import (
     first_tokens,
     leads,
 )  # fmt: skip
-from reference.variants.bank import find
+from reference.variants.bank import find, weights_only
 from reference.variants.loaded import varied
 
 ENDINGS = (
@@ -58,33 +60,18 @@ def run(
 
     Raises
     ------
+    UsageError
+        When a variant is unknown or changes more than weights, none is to be caught, or `out` cannot be written.
     GoldenError
         When the golden weights cannot be used, or no prompt is a border prompt.
     """
+    require_writable(out)
+    if not weights_only(degraded):
+        raise UsageError("--variants names no variant to catch; leave it out for the usual ones")
+    weights_only(faithful)
     console = Console(stderr=True, highlight=False)
-    golden = folder or ensure_golden(home, console.print)
-    engine = _engine(golden, device)
-    texts, some, tokens, gaps = _near_ties(engine, n * TIES, console)
-
-    def by_variant(names: Sequence[str]) -> dict[str, Floats]:
-        found = {}
-        for name in names:
-            console.print(f"reading {len(some)} near ties as {name}")
-            with _varied(engine, name):
-                found[name] = leads(engine, some, tokens)
-        return found
-
-    half = {"torch bf16": _with_bf16(golden, device, some, tokens, console)}
-    noise = engine_noise(gaps, half)
-    console.print(f"leads differ by {noise:.2g} nats between fp32 and bf16 (standard deviation)")
-    kept = half | by_variant(faithful)
-    flips = by_variant(degraded)
-    chosen = choose(gaps, kept, flips, n=n, least_nats=max(LEAST_GAP_NATS, NOISES * noise))
-    if not chosen:
-        caught = ", ".join(degraded)
-        raise GoldenError(f"none of {len(texts)} near ties is a border prompt for {caught}; name other --variants")
-    own = [texts[one.index] for one in chosen]
-    found = _result(chosen, own, kept, flips, {"golden": engine.fingerprint.digest, "noise_nats": noise})
+    with telling(lambda line: console.print(line, markup=False, soft_wrap=True)) as report:
+        found = _mined(home, folder, n=n, degraded=degraded, faithful=faithful, device=device, report=report)
     out.write_text(_yaml(found), "utf-8")
     console.print(f"written: {out}", markup=False, soft_wrap=True)
     if as_json:
@@ -94,13 +81,42 @@ def run(
     return 0
 
 
-def _near_ties(engine: Any, n: int, console: Console) -> tuple[list[str], list[list[int]], Ints, Floats]:
+def _mined(
+    home: Path, folder: Path | None, *, n: int, degraded: Sequence[str], faithful: Sequence[str], device: str,
+    report: Callable[[str], None],
+) -> dict[str, Any]:  # fmt: skip
+    golden = folder or ensure_golden(home, report)
+    engine = _engine(golden, device)
+    texts, some, tokens, gaps = _near_ties(engine, n * TIES, report)
+
+    def by_variant(names: Sequence[str]) -> dict[str, Floats]:
+        found = {}
+        for name in names:
+            report(f"reading {len(some)} near ties as {name}")
+            with _varied(engine, name):
+                found[name] = leads(engine, some, tokens)
+        return found
+
+    half = {"torch bf16": _with_bf16(golden, device, some, tokens, report)}
+    noise = engine_noise(gaps, half)
+    report(f"leads differ by {noise:.2g} nats between fp32 and bf16 (standard deviation)")
+    kept = half | by_variant(faithful)
+    flips = by_variant(degraded)
+    chosen = choose(gaps, kept, flips, n=n, least_nats=max(LEAST_GAP_NATS, NOISES * noise))
+    if not chosen:
+        caught = ", ".join(degraded)
+        raise GoldenError(f"none of {len(texts)} near ties is a border prompt for {caught}; name other --variants")
+    own = [texts[one.index] for one in chosen]
+    return _result(chosen, own, kept, flips, {"golden": engine.fingerprint.digest, "noise_nats": noise})
+
+
+def _near_ties(engine: Any, n: int, report: Callable[[str], None]) -> tuple[list[str], list[list[int]], Ints, Floats]:
     """Texts, token ids, golden's first tokens and leads of the first `n` near ties, ending after ending."""
     texts, prompts, tokens, gaps = [], [], [], []
     for ending in ENDINGS:
         new = [f"{messages[0]['content']}{ending}" for messages in pool_prompts(len(SUBJECTS) * len(TASKS), 0).values()]
         ids = [engine.tokenizer.prompt_ids(({"role": "user", "content": text},)) for text in new]
-        console.print(f"reading {len(ids)} prompts")
+        report(f"reading {len(ids)} prompts")
         ties = first_tokens(engine, ids)
         for at in np.flatnonzero((ties.gaps >= LEAST_GAP_NATS) & (ties.gaps < WIDEST_NATS)).tolist():
             texts.append(new[at])
@@ -125,8 +141,8 @@ def _varied(engine: Any, name: str) -> Iterator[None]:
         yield
 
 
-def _with_bf16(golden: Path, device: str, prompts: list[Any], tokens: Any, console: Console) -> Floats:
-    console.print(f"reading {len(prompts)} near ties in bf16")
+def _with_bf16(golden: Path, device: str, prompts: list[Any], tokens: Any, report: Callable[[str], None]) -> Floats:
+    report(f"reading {len(prompts)} near ties in bf16")
     half = _engine(golden, device, dtype="bfloat16")
     try:
         return leads(half, prompts, tokens)

@@ -14,8 +14,10 @@ def read_bytes(path: pathlib.Path) -> bytes:
     Raises
     ------
     UsageError
-        When it cannot be read, or is larger than any capture; names the file and the remedy.
+        When it cannot be read, is no regular file, or is larger than any capture; names the file and the remedy.
     """
+    if path.exists() and not path.is_file():  # opening a pipe could wait forever
+        raise UsageError(f"{path}: not a regular file: give a capture file; save what a pipe yields first")
     try:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)

@@ -1,6 +1,7 @@
 """Keeps the evidence of commands that run without a store: captures, records and verdicts as plain files."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -84,21 +85,20 @@ def read(folder: Path, run_ids: Collection[str] | None = None) -> list[Kept]:
     places = [path.parent for path in sorted([*folder.glob(ENDPOINT), *folder.glob(f"*/{ENDPOINT}")])]
     if not places:
         raise UsageError(f"{folder}: no evidence here; give the folder that --out named, or that of one endpoint in it")
-    try:
-        return [_read_place(place, run_ids) for place in places]
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{folder}: evidence that cannot be read: {error}") from None
+    return [_read_place(place, run_ids) for place in places]
 
 
 def _read_place(place: Path, run_ids: Collection[str] | None) -> Kept:
-    endpoint = decode(Endpoint, (place / ENDPOINT).read_bytes())
+    with _naming(place / ENDPOINT) as path:
+        endpoint = decode(Endpoint, path.read_bytes())
     runs = [_read_run(path.parent) for path in place.glob("*/record.json")]
     chosen = sorted(
         (run for run in runs if run_ids is None or run[0].run.run_id in run_ids),
         key=lambda run: run[0].run.started_at,
     )
-    path = place / VERDICTS
-    verdicts = [decode(Verdict, encode(one)) for one in orjson.loads(path.read_bytes())] if path.exists() else []
+    with _naming(place / VERDICTS) as path:
+        told = orjson.loads(path.read_bytes()) if path.exists() else []
+        verdicts = [decode(Verdict, encode(one)) for one in told]
     return Kept(
         place=place, verdicts=tuple(verdicts), n_changed=sum(run[2] for run in chosen),
         probed=Probed(
@@ -109,14 +109,26 @@ def _read_place(place: Path, run_ids: Collection[str] | None) -> Kept:
 
 def _read_run(folder: Path) -> tuple[RunRecord, tuple[Capture, ...], int]:
     """A run with its exchanges decoded again, its captures, and how many exchanges are not what they were."""
-    record = decode(RunRecord, (folder / "record.json").read_bytes())
-    captures = tuple(load(path.read_bytes(), "capture") for path in sorted(folder.glob("*.capture")))
-    fresh = tuple(
-        replace(decode_capture(capture), run_id=old.run_id, exchange_id=old.exchange_id)
-        for capture, old in zip(captures, record.exchanges, strict=True)
-    )
-    changed = sum(encode(new) != encode(old) for new, old in zip(fresh, record.exchanges, strict=True))
-    return replace(record, exchanges=fresh), captures, changed
+    with _naming(folder / "record.json") as path:
+        record = decode(RunRecord, path.read_bytes())
+    captures, fresh, changed = [], [], 0
+    for index, old in enumerate(record.exchanges):
+        with _naming(folder / f"{index:03}.capture") as path:
+            captures.append(load(path.read_bytes(), "capture"))
+        fresh.append(replace(decode_capture(captures[-1]), run_id=old.run_id, exchange_id=old.exchange_id))
+        changed += encode(fresh[-1]) != encode(old)
+    return replace(record, exchanges=tuple(fresh)), tuple(captures), changed
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[Path]:
+    """Let errors of what reads `path` name it and the remedy."""
+    try:
+        yield path
+    except (OSError, ValueError, UsageError) as error:
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        raise UsageError(f"{path}: evidence that cannot be read: {why}; a verdict needs all of it as it was written"
+                         ) from None  # fmt: skip
 
 
 def _place(folder: Path, endpoint: Endpoint) -> Path:

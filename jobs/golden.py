@@ -16,7 +16,8 @@ from typing import Any
 from jobs.hub import fetch
 from monitor.errors import GoldenError, UsageError
 from reference.fingerprint import BUILDER, SEAL, file_sha256, seal, verify
-from reference.folder import read_json
+from reference.folder import read_json, weight_files
+from reference.safetensors_header import require_whole
 
 MODEL = "SmolLM2-135M-Instruct"
 """The model's name in requests and answers."""
@@ -114,6 +115,8 @@ def build_golden(
     if repo is not None:
         revision = fetch(repo, revision, folder, report)
     report(f"sealing {folder}")
+    for path in weight_files(folder):
+        require_whole(path)
     seal(folder, source=repo or folder.name, source_sha256=None, revision=revision, versions=_versions())
     return folder
 

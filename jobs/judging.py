@@ -11,7 +11,17 @@ import numpy as np
 from jobs.alignment import Aligned, align
 from monitor.errors import GoldenError
 from monitor.ports import Detector, Sampler, Scorer, WantsSamples
-from monitor.results import Evidence, Fingerprint, GoldenView, JudgedRun, Observation, RunRecord, Tolerances, Verdict
+from monitor.results import (
+    Evidence,
+    Fingerprint,
+    GoldenView,
+    JudgedRun,
+    Observation,
+    Prediction,
+    RunRecord,
+    Tolerances,
+    Verdict,
+)
 from monitor.types import Endpoint, Exchange
 from monitor.wire.timing import with_golden_tokens
 
@@ -48,12 +58,13 @@ def _scored(aligned: Sequence[Aligned], scorer: Scorer) -> dict[str, GoldenView]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GoldenSide:
-    """What the golden side adds to runs: who scored, what it saw, what is tolerated, and golden answers by prompt."""
+    """What the golden side adds to runs: who scored, what it saw, what is tolerated, golden answers and predictions."""
 
     fingerprint: Fingerprint | None = None
     views: Mapping[str, GoldenView] = field(default_factory=dict)
     tolerances: Tolerances | None = None
     samples: Mapping[str, tuple[tuple[int, ...], ...]] = field(default_factory=dict)
+    predictions: tuple[Prediction, ...] = ()
 
 
 Drawn = dict[tuple[str, str, int, int], tuple[tuple[int, ...], ...]]
@@ -136,6 +147,7 @@ def evidence_of(
         history=tuple(history),
         samples=golden.samples,
         tolerances=golden.tolerances,
+        predictions=golden.predictions,
     )
 
 

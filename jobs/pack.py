@@ -9,16 +9,19 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from jobs.clock import SystemClock
+from jobs.out_file import require_writable
 from jobs.pack_file import write_pack
 from jobs.pack_signature import public_key
 from jobs.references import load_torch
 from jobs.settings import catalogues
+from jobs.still_working import telling
 from jobs.version import version
 from monitor.config_types import ReferenceConfig
 from monitor.errors import UsageError
 from monitor.types import Request
 from reference.engines.local import LocalEngine
 from reference.pack_making import record
+from reference.pack_triggers import known_family
 from reference.tool_parsers.families import family_of
 
 SEED = 20260101
@@ -55,7 +58,8 @@ def make(
     UsageError
         When a probe, variant or family is unknown, or a variant changes something other than weights.
     """
-    names, requests, model = _weight_variants(variants), asked(kinds), model or folder.resolve().name
+    names, requests = check(out, variants=variants, kinds=kinds, family=family)
+    model = model or folder.resolve().name
     report(f"loading {folder}")
     # Checked as the configuration would: device and dtype are refused by the engine itself.
     reference = ReferenceConfig(path=str(folder), device=device, dtype=dtype, template=dict(template))  # type: ignore[arg-type]
@@ -65,17 +69,40 @@ def make(
     about = {"made_by": f"weighmaster {version()}", "probes": {kind: known[kind].version for kind in kinds},
              "seed": SEED, "variants": names}  # fmt: skip
     try:
-        pack = record(
-            engine, requests, folder=folder, created_at=SystemClock().now(), about=about, template=template,
-            top_k=top_k, n_samples=n_samples, sample_tokens=sample_tokens, seed=SEED, variants=names,
-            varied=lambda name: _varied(engine, name), report=report, model=model, family=family or family_of(model),
-        )  # fmt: skip
+        with telling(report) as told:
+            pack = record(
+                engine, requests, folder=folder, created_at=SystemClock().now(), about=about, template=template,
+                top_k=top_k, n_samples=n_samples, sample_tokens=sample_tokens, seed=SEED, variants=names,
+                varied=lambda name: _varied(engine, name), report=told, model=model,
+                family=family or family_of(model),
+            )  # fmt: skip
     finally:
         engine.close()
     sha256 = write_pack(pack, out, key=key)
     rows = {name: len(getattr(pack, name)) for name in ("prompts", "positions", "samples", "deviations", "triggers")}
     return {"file": str(out), "sha256": sha256, "bytes": out.stat().st_size, "fingerprint": pack.fingerprint.digest,
             "model": model, "signer": None if key is None else public_key(key), **rows}  # fmt: skip
+
+
+def check(
+    out: Path, *, variants: Sequence[str], kinds: Sequence[str], family: str | None
+) -> tuple[list[str], tuple[Request, ...]]:
+    """Return names of variants and requests, after looking at everything that can be wrong before weights are there.
+
+    Raises
+    ------
+    UsageError
+        As `make`, and when `out` cannot be written.
+    """
+    require_writable(out)
+    if family is not None:
+        known_family(family)
+    requests = asked(kinds)
+    if not variants:
+        return [], requests
+    from reference.variants.bank import weights_only  # noqa: PLC0415  # seconds to import
+
+    return weights_only(variants), requests
 
 
 def asked(kinds: Sequence[str]) -> tuple[Request, ...]:
@@ -96,18 +123,6 @@ def asked(kinds: Sequence[str]) -> tuple[Request, ...]:
         longest = max(request.max_tokens for request in one)
         requests += [replace(request, max_tokens=longest) for request in one]
     return tuple(requests)
-
-
-def _weight_variants(wanted: Sequence[str]) -> list[str]:
-    """Names of the wanted variants; ``all`` means all that change weights only."""
-    from reference.variants.bank import bank, find  # noqa: PLC0415  # seconds to import
-
-    if list(wanted) == ["all"]:
-        return [name for name, variant in bank().items() if variant.changes == "weights"]
-    for name in wanted:
-        if find(name).changes != "weights":
-            raise UsageError(f"variant {name!r} changes more than weights: its deviations cannot be predicted here")
-    return list(wanted)
 
 
 @contextmanager

@@ -28,6 +28,8 @@ from reference.tokenizer import GoldenTokenizer
 
 MANIFEST = "manifest.json"
 _MOST_BYTES = 16 << 30
+_COMPULSORY = frozenset({"about", "created_at", "fingerprint", "members", "n", "template", "top_k"})
+_MOST_MANIFEST_BYTES = 16 << 20
 _DAMAGED = (zipfile.BadZipFile, zlib.error, LookupError, ValueError, TypeError, AttributeError, RuntimeError, EOFError,
             pa.ArrowException)  # fmt: skip
 
@@ -50,8 +52,11 @@ def write_pack(pack: Pack, path: Path, *, key: Ed25519PrivateKey | None = None) 
         archive.comment = b"" if key is None else bytes(N_TRAILER)  # the trailer takes the place of the comment
     whole = sink.getvalue() if key is None else signed(sink.getvalue()[:-N_TRAILER], key)
     fresh = path.with_name(f".{path.name}.part")
-    fresh.write_bytes(whole)
-    fresh.replace(path)
+    try:
+        fresh.write_bytes(whole)
+        fresh.replace(path)
+    finally:
+        fresh.unlink(missing_ok=True)
     return hashlib.sha256(whole).hexdigest()
 
 
@@ -101,7 +106,7 @@ def parsed(data: bytes, source: str, *, sha256: str | None = None, keys: Collect
     try:
         return pack_of(*_members(data))
     except _DAMAGED as error:
-        raise GoldenError(f"{source}: damaged, or no pack: {error}; get it again") from error
+        raise GoldenError(f"{source}: damaged, or no pack: {_why(error)}; get it again") from error
 
 
 def opened(
@@ -133,7 +138,7 @@ def manifest_of(data: bytes, source: str) -> dict[str, Any]:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             return _manifest(archive)
     except _DAMAGED as error:
-        raise GoldenError(f"{source}: damaged, or no pack: {error}; get it again") from error
+        raise GoldenError(f"{source}: damaged, or no pack: {_why(error)}; get it again") from error
 
 
 def summary(path: Path) -> dict[str, Any]:
@@ -146,6 +151,12 @@ def summary(path: Path) -> dict[str, Any]:
     signature = None if found is None else {"signer": found.signer, "valid": found.is_valid}
     return {"file": str(path), "sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data), "signature": signature,
             **manifest_of(data, str(path))}  # fmt: skip
+
+
+def _why(error: Exception) -> str:
+    """What is wrong with a pack, in words for people: of lookups and types Python names only its own parts."""
+    speaks = isinstance(error, (zipfile.BadZipFile, zlib.error, ValueError, pa.ArrowException))
+    return str(error) if speaks and str(error) else "its content does not fit the format"
 
 
 def _declared(folder: Path) -> Fingerprint:
@@ -164,10 +175,15 @@ def _compare(source: str, recorded: Fingerprint, found: Fingerprint, parts: Sequ
 def _manifest(archive: zipfile.ZipFile) -> dict[str, Any]:
     if sum(info.file_size for info in archive.infolist()) > _MOST_BYTES:
         raise ValueError(f"unpacks to more than {_MOST_BYTES >> 30} GiB")
+    if archive.getinfo(MANIFEST).file_size > _MOST_MANIFEST_BYTES:
+        raise ValueError(f"its manifest unpacks to more than {_MOST_MANIFEST_BYTES >> 20} MiB")
     manifest: dict[str, Any] = orjson.loads(archive.read(MANIFEST))
     if manifest.get("format") != FORMAT or manifest.get("version") != VERSION:
         told = f"{manifest.get('format')} {manifest.get('version')}"
         raise ValueError(f"format {told}, this version reads {FORMAT} {VERSION}")
+    missing = sorted(_COMPULSORY - manifest.keys())
+    if missing:
+        raise ValueError(f"its manifest has no {missing[0]!r}")
     return manifest
 
 

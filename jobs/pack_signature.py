@@ -6,6 +6,7 @@ the signature over the SHA-256 of all bytes before it.
 
 import hashlib
 import os
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,12 +22,20 @@ _N_KEY, _N_SIGNATURE = 32, 64
 N_TRAILER = len(_MARK) + _N_KEY + _N_SIGNATURE
 """Bytes that a signature takes at the end of the file."""
 
+_ZIP_END = b"PK\x05\x06"
+_AT_COMMENT = 20
+"""Where the end record of a zip says how long the comment is."""
+_MOST_TAIL = 1 << 20
+
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """Who is said to have signed, as ``ed25519:HEX``, and whether that is so."""
+    """Who is said to have signed, as ``ed25519:HEX``, and whether that is so.
 
-    signer: str
+    ``signer`` is None where the file was signed and what is left of the signature does not say by whom.
+    """
+
+    signer: str | None
     is_valid: bool
 
 
@@ -57,6 +66,13 @@ def public_key(key: Ed25519PrivateKey) -> str:
     return _named(key.public_key().public_bytes_raw())
 
 
+def trusted_key(text: str) -> str:
+    """Return the public key that `text` writes, in lower case. Raises UsageError when it is none."""
+    if not re.fullmatch(r"ed25519:[0-9a-f]{64}", text.lower()):
+        raise UsageError(f"{text!r} is not a public key: ed25519: and 64 hex digits, as `reference pack-key` prints it")
+    return text.lower()
+
+
 def read_key(text: str, source: str) -> Ed25519PrivateKey:
     """Return the private key in the PEM `text`; `source` says where that stands.
 
@@ -80,10 +96,13 @@ def signed(unsigned: bytes, key: Ed25519PrivateKey) -> bytes:
 
 
 def signature_of(data: bytes) -> Signature | None:
-    """Return what the end of a file says about its signer; None when it is not signed."""
+    """Return what the end of a file says about its signer; None when it is not signed.
+
+    A file whose zip leaves room for a signature that is not there, or not at the end, was cut or grew: not valid.
+    """
     trailer = data[-N_TRAILER:]
     if len(trailer) < N_TRAILER or not trailer.startswith(_MARK):
-        return None
+        return Signature(None, is_valid=False) if _was_signed(data) else None
     raw, signature = trailer[len(_MARK) : -_N_SIGNATURE], trailer[-_N_SIGNATURE:]
     try:
         Ed25519PublicKey.from_public_bytes(raw).verify(signature, _message(memoryview(data)[:-N_TRAILER]))
@@ -101,6 +120,8 @@ def require(data: bytes, keys: Collection[str], source: str) -> None:
         With what is wrong and the remedy.
     """
     found = signature_of(data)
+    if found is not None and found.signer is None:
+        raise GoldenError(f"{source}: signed, but its end was cut off, changed or added to; get it again")
     if found is not None and not found.is_valid:
         raise GoldenError(f"{source}: changed after {_short(found.signer)} signed it; get it again")
     if not keys:
@@ -121,5 +142,12 @@ def _named(raw: bytes) -> str:
     return f"ed25519:{raw.hex()}"
 
 
-def _short(signer: str) -> str:
-    return f"{signer[:20]}..."
+def _short(signer: str | None) -> str:
+    return f"{str(signer)[:20]}..."
+
+
+def _was_signed(data: bytes) -> bool:
+    """Whether the end record of the zip announces a comment of a signature's length; no other pack has a comment."""
+    at = data.rfind(_ZIP_END, max(0, len(data) - _MOST_TAIL))
+    room = data[at + _AT_COMMENT : at + _AT_COMMENT + 2]
+    return at >= 0 and int.from_bytes(room, "little") == N_TRAILER

@@ -110,6 +110,8 @@ def scripts_from(path: pathlib.Path, format: str | None = None) -> tuple[Script,
     UsageError
         When nothing can be read; names the file and the remedy.
     """
+    if not path.exists():
+        raise UsageError(f"{path}: not found: give a capture file, or a folder of them")
     if not path.is_dir():
         return (_script(path, format or _format_of(path)),)
     files = [item for item in sorted(path.iterdir()) if item.is_file() and item.suffix[1:] in _BY_SUFFIX]

@@ -1,7 +1,7 @@
 """``weighmaster reference score``: golden scores of given answers, line by line."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,29 +14,39 @@ from monitor.config_types import ReferenceConfig
 from monitor.errors import UsageError
 from monitor.ports import Scorer, Scores, ScoreTask, Tokenizer
 
+_SHAPES = "prompt_ids and completion_ids (lists of token ids), or messages (a list) and text"
 
-def run(file: Path, reference: ReferenceConfig, *, echo: Callable[[str], None], report: Callable[[str], None]) -> None:
-    """Score the answers in `file`; `echo` gets one JSON line for each, `report` the speed and the memory.
+Row = tuple[int, dict[str, Any]]
+"""Number of a line, from 1, and the object on it."""
+
+
+def run(
+    file: Path, rows: Sequence[Row], reference: ReferenceConfig, *, echo: Callable[[str], None],
+    report: Callable[[str], None],
+) -> None:  # fmt: skip
+    """Score the answers in `rows` of `file`; `echo` gets one JSON line for each, `report` the speed and the memory.
 
     Raises
     ------
     UsageError
-        When a line is neither of the two shapes.
+        When the template or the tokenizer cannot take what a line holds.
     GoldenError
         When the weights cannot be used, or an answer cannot be scored.
     """
     scorer: Any = scorer_for(reference)
     try:
-        _run(file, scorer, echo, report)
+        _run(file, rows, scorer, echo, report)
     finally:
         scorer.close()
 
 
-def _run(file: Path, scorer: Any, echo: Callable[[str], None], report: Callable[[str], None]) -> None:
-    tasks = list(_tasks(file, scorer.tokenizer))
+def _run(
+    file: Path, rows: Sequence[Row], scorer: Any, echo: Callable[[str], None], report: Callable[[str], None]
+) -> None:
+    tasks = [_task(f"{file}, line {number}", row, scorer.tokenizer) for number, row in rows]
     started_ns = time.perf_counter_ns()
     for at, scores in _each(scorer, tasks):
-        echo(orjson.dumps({"line": at + 1, **_row(tasks[at], scores)}).decode())
+        echo(orjson.dumps({"line": rows[at][0], **_row(tasks[at], scores)}).decode())
     seconds = (time.perf_counter_ns() - started_ns) / 1e9
     n_tokens = sum(len(task.completion_ids) for task in tasks)
     speed = f"{n_tokens / seconds:.0f} tokens/s{_memory(scorer)}"
@@ -53,26 +63,55 @@ def _memory(scorer: Scorer) -> str:
     return f", at most {peak() / 1e9:.2f} GB" if callable(peak) else ""
 
 
-def _tasks(file: Path, tokenizer: Tokenizer) -> Iterator[ScoreTask]:
+def read_rows(file: Path) -> list[Row]:
+    """Return the objects in `file`, one a line; blank lines are passed over.
+
+    Raises
+    ------
+    UsageError
+        When it cannot be read, holds nothing, or a line is neither of the two shapes; names the line.
+    """
     try:
         lines = file.read_bytes().splitlines()
     except OSError as error:
-        raise UsageError(f"{file}: cannot be read: {error}") from error
-    for number, line in enumerate(lines, 1):
-        try:
-            yield _task(orjson.loads(line), tokenizer)
-        except (ValueError, KeyError, TypeError) as error:
-            raise UsageError(
-                f"{file}, line {number}: needs prompt_ids and completion_ids, or messages and text: {error!r}"
-            ) from error
+        raise UsageError(f"{file}: cannot be read: {error.strerror}; give a file with one answer a line") from None
+    rows = [
+        (number, _shaped(f"{file}, line {number}", line)) for number, line in enumerate(lines, 1) if line.strip()
+    ]
+    if not rows:
+        raise UsageError(f"{file}: is empty; write one answer a line: {_SHAPES}")
+    return rows
 
 
-def _task(row: dict[str, Any], tokenizer: Tokenizer) -> ScoreTask:
+def _shaped(place: str, line: bytes) -> dict[str, Any]:
+    try:
+        row = orjson.loads(line)
+    except ValueError:
+        raise UsageError(f"{place}: is not JSON; needs {_SHAPES}") from None
+    if not isinstance(row, dict):
+        raise UsageError(f"{place}: needs {_SHAPES}")
     if "messages" in row:
-        prompt, answer = tokenizer.prompt_ids(row["messages"], row.get("tools", ())), tokenizer.encode(row["text"])
+        fits = isinstance(row["messages"], list) and all(isinstance(one, dict) for one in row["messages"])
+        fits = fits and isinstance(row.get("text"), str) and isinstance(row.get("tools", []), list)
     else:
-        prompt, answer = row["prompt_ids"], row["completion_ids"]
-    return ScoreTask(prompt_ids=tuple(map(int, prompt)), completion_ids=tuple(map(int, answer)))
+        fits = all(_are_ids(row.get(name)) for name in ("prompt_ids", "completion_ids"))
+    if not fits:
+        raise UsageError(f"{place}: needs {_SHAPES}")
+    return row
+
+
+def _are_ids(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(one, int) and not isinstance(one, bool) for one in value)
+
+
+def _task(place: str, row: dict[str, Any], tokenizer: Tokenizer) -> ScoreTask:
+    if "messages" not in row:
+        return ScoreTask(prompt_ids=tuple(row["prompt_ids"]), completion_ids=tuple(row["completion_ids"]))
+    try:
+        prompt, answer = tokenizer.prompt_ids(row["messages"], row.get("tools", ())), tokenizer.encode(row["text"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise UsageError(f"{place}: the model's template cannot take these messages: {error}") from error
+    return ScoreTask(prompt_ids=tuple(prompt), completion_ids=tuple(answer))
 
 
 def _row(task: ScoreTask, scores: Scores) -> dict[str, Any]:

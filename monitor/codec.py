@@ -1,6 +1,7 @@
 """Nouns to JSON and back. Non-finite numbers become null; fields that a noun does not have are dropped."""
 
 import math
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, TypeVar
 
@@ -13,6 +14,8 @@ T = TypeVar("T")
 def _json(value: Any) -> Any:
     if isinstance(value, bytes):
         return value.decode("utf-8", "backslashreplace")
+    if isinstance(value, Sequence):
+        return tuple(value)
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 

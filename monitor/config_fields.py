@@ -19,7 +19,8 @@ _DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)([smhd])")
 _ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:\[\]/@]+):([0-9]{1,5})")
 
 _DEVICE = r"^(auto|cpu|mps|cuda(:[0-9]{1,3})?|balanced|sequential)$"
-_PUBLIC_KEY = r"^ed25519:[0-9a-f]{64}$"
+_PUBLIC_KEY = r"^ed25519:[0-9a-fA-F]{64}$"
+_SHA256 = r"^[0-9a-fA-F]{64}$"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,7 +174,19 @@ def _device(value: str) -> str:
 def _public_key(value: str) -> str:
     if not re.fullmatch(_PUBLIC_KEY, value):
         raise mistake("is not a public key", "ed25519: and 64 hex digits, as `reference pack-key` prints it")
-    return value
+    return value.lower()
+
+
+def _some_keys(keys: tuple[str, ...]) -> tuple[str, ...]:
+    if not keys:
+        raise mistake("trusts nobody", "name a public key, or leave `keys` out to take unsigned packs")
+    return keys
+
+
+def _sha256(value: str) -> str:
+    if not re.fullmatch(_SHA256, value):
+        raise mistake("is not a SHA-256", "64 hex digits, as `reference pack-inspect` prints them")
+    return value.lower()
 
 
 def _text(value: str) -> str:
@@ -216,6 +229,12 @@ Device = Annotated[str, AfterValidator(_device), Field(json_schema_extra={"patte
 
 PublicKey = Annotated[str, AfterValidator(_public_key), Field(json_schema_extra={"pattern": _PUBLIC_KEY})]
 """Who may sign a pack."""
+
+PublicKeys = Annotated[tuple[PublicKey, ...], AfterValidator(_some_keys)]
+"""Whom to trust: somebody. An empty list would otherwise trust everybody."""
+
+Sha256 = Annotated[str, AfterValidator(_sha256), Field(json_schema_extra={"pattern": _SHA256})]
+"""Hash of a file."""
 
 Protocol = Annotated[str, AfterValidator(_among("protocol"))]
 """One of the protocols of the catalogue."""

@@ -6,10 +6,11 @@ from urllib.parse import urlsplit
 
 from pydantic import Field
 
-from monitor.config_fields import BaseUrl, Device, Protocol, PublicKey, Secret, Text
+from monitor.config_fields import BaseUrl, Device, Protocol, PublicKeys, Secret, Sha256, Text
 
 _REMOTE = frozenset({"server", "official"})
 _SPREAD = frozenset({"balanced", "sequential"})
+_TORCH_ONLY = {"device": "auto", "dtype": "float32", "workers": 1}
 _THIS_MACHINE = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
@@ -44,9 +45,9 @@ class ReferenceConfig:
     """How the server or API speaks."""
     parallel: Annotated[int, Field(ge=1)] = 4
     """Requests in flight to the server at once."""
-    sha256: Text | None = None
+    sha256: Sha256 | None = None
     """The hash that the pack must have; absent: any."""
-    keys: tuple[PublicKey, ...] = ()
+    keys: PublicKeys = ()
     """Public keys, one of which must have signed the pack; absent: it need not be signed."""
 
     def __post_init__(self) -> None:
@@ -68,6 +69,7 @@ def _check(reference: ReferenceConfig) -> None:
     if not reference.paths:
         raise ValueError("`path` is an empty list; name a pack, a folder or an address")
     _check_address(reference)
+    _check_unread(reference)
     if reference.engine == "pack":
         _check_pack(reference)
         return
@@ -87,6 +89,12 @@ def _check_address(reference: ReferenceConfig) -> None:
         raise ValueError(f"the engine {reference.engine} asks no `url`; use server or official")
     if reference.engine == "torch" and reference.model:
         raise ValueError("the engine torch asks no `model`: the folder in `path` decides")
+
+
+def _check_unread(reference: ReferenceConfig) -> None:
+    given = [name for name, default in _TORCH_ONLY.items() if getattr(reference, name) != default]
+    if reference.engine != "torch" and given:
+        raise ValueError(f"`{given[0]}` is for the engine torch, and the engine {reference.engine} never reads it")
 
 
 def _check_pack(reference: ReferenceConfig) -> None:

@@ -138,6 +138,20 @@ class Sampler(Protocol):
         ...
 
 
+class Predictor(Protocol):
+    """Golden weights that say what variants of them would say (`reference.variants`)."""
+
+    def predict(
+        self, tasks: Sequence[ScoreTask], variants: Sequence[str], *,
+        conversations: Sequence[Sequence[Mapping[str, Any]]] = (),
+    ) -> Mapping[str, list[tuple[Floats, ...]]]:  # fmt: skip
+        """Return by variant, for each of `tasks`, the logprobs of the tokens in its ``gather``; NaN where unknown.
+
+        Variants that cannot be predicted are left out. `conversations` are the messages behind the prompts.
+        """
+        ...
+
+
 class Clock(Protocol):
     """Wall time and monotonic time."""
 

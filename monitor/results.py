@@ -187,13 +187,27 @@ class Tolerances:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Prediction:
+    """What a variant of the golden weights would have said where an endpoint answered.
+
+    ``cause`` is the layer that the variant changes. ``logprobs`` by ``exchange_id`` are one row per golden position,
+    aligned with its ``endpoint_top``; NaN where it is not known.
+    """
+
+    variant: str
+    family: str
+    cause: str
+    logprobs: Mapping[str, tuple[tuple[float, ...], ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
     """All that a detector may look at: exchanges of one endpoint, golden views by ``exchange_id``.
 
     ``history`` are earlier runs of the newest run's probe, oldest first, as many as the detector looks back
     (`monitor.ports.Detector.looks_back`). ``samples`` are golden answers (token ids, without the end token) by
     ``prompt_id``, to the requests that were sampled. ``tolerances`` are calibrated for the reference, None where it is
-    not calibrated: detectors then go by their own defaults.
+    not calibrated: detectors then go by their own defaults. ``predictions`` are there where they were asked for.
     """
 
     endpoint: Endpoint
@@ -204,6 +218,7 @@ class Evidence:
     history: tuple[RunRecord, ...] = ()
     samples: Mapping[str, tuple[tuple[int, ...], ...]] = field(default_factory=dict)
     tolerances: Tolerances | None = None
+    predictions: tuple[Prediction, ...] = ()
 
 
 Status = Literal["pass", "suspect", "fail", "inconclusive"]

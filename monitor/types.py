@@ -4,10 +4,10 @@ Suffixes carry units (``_ms``, ``_ns``, ``_s``, ``_nats``, ``_per_s``); ``_at`` 
 ``n_`` is a count. Absence is None, never 0. Everything here is frozen and JSON-able (see `monitor.codec`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal, NamedTuple, TypeVar, dataclass_transform
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, dataclass_transform
 
 T = TypeVar("T")
 
@@ -181,15 +181,25 @@ class TopToken:
     id: int | None = None
 
 
+class _ReadAsTuple:
+    """Has `monitor.codec.decode` make a tuple, which can be hashed, where the annotation says sequence."""
+
+    def __get_pydantic_core_schema__(self, _source: Any, handler: Any) -> Any:
+        return handler.generate_schema(tuple[TopToken, ...])
+
+
 @_light
 class TokenLogprob:
-    """The sampled token at one position of the answer, with the endpoint's alternatives in its own order."""
+    """The sampled token at one position of the answer, with the endpoint's alternatives in its own order.
+
+    ``top`` is a tuple, or what equals it and makes its alternatives only when they are looked at.
+    """
 
     token: str
     logprob: float | None
     bytes: tuple[int, ...] | None = None
     id: int | None = None
-    top: tuple[TopToken, ...] = ()
+    top: Annotated[Sequence[TopToken], _ReadAsTuple()] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

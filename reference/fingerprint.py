@@ -19,6 +19,9 @@ BUILDER = 2
 
 _CACHE = ".weighmaster-hashes.json"
 _DECISIVE = ("config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", TEMPLATE_FILE)
+# transformers reads these where they are, so one that was added later is a change.
+_ALSO_READ = ("added_tokens.json", "special_tokens_map.json", "chat_template.json", "*.safetensors.index.json",
+              "additional_chat_templates/*.jinja")  # fmt: skip
 # Written by whichever transformers saved the folder; they say nothing about what is computed.
 _INCIDENTAL = ("transformers_version", "torch_dtype", "dtype", "_name_or_path")
 _GENERATION = "generation_config.json"
@@ -48,6 +51,7 @@ def hashes(folder: Path, *, trust_cache: bool = True) -> dict[str, str]:
     again. A folder that cannot be written to is hashed each time.
     """
     files = weight_files(folder) + [folder / name for name in _DECISIVE if (folder / name).exists()]
+    files += sorted(path for pattern in _ALSO_READ for path in folder.glob(pattern))
     known = _remembered(folder) if trust_cache else {}
     entries = {path.name: _hashed(path, known.get(path.name)) for path in files}
     if entries != known:

@@ -27,7 +27,7 @@ from reference.variants.loaded import varied
 from reference.variants.sampler import Sampler
 from reference.variants.variant import Variant
 
-TOP = 256
+TOP = 1024
 """Most likely tokens kept of each place: endpoints list the same ones, mostly."""
 
 Conversation = Sequence[Mapping[str, Any]]
@@ -179,7 +179,9 @@ def _place(task: ScoreTask, t: int) -> bytes:
 
 
 def _lacks(task: ScoreTask, known: Mapping[bytes, Known]) -> bool:
-    return any(gathered(known.get(_place(task, t), {}), ids) is None for t, ids in enumerate(task.gather))
+    """Whether a place of the task, or a token that is wanted there, is not known."""
+    rows = [(known.get(_place(task, t)), ids) for t, ids in enumerate(task.gather)]
+    return any(row is None or gathered(row, ids) is None for row, ids in rows)
 
 
 def _bare(task: ScoreTask) -> ScoreTask:

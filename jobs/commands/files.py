@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from jobs.commands.options import AsJson, home
+from jobs.commands.options import AsJson, OwnPort, home
 
 
 class Format(StrEnum):
@@ -54,7 +54,7 @@ def _by_suffix(file: Path) -> str:
 def replay(
     path: Annotated[Path, typer.Argument(help="A capture or timed script, or a folder of them (served in turn).")],
     *,
-    port: Annotated[int, typer.Option(help="Port on this machine; 0 takes a free one.")] = 0,
+    port: OwnPort = 0,
     form: Annotated[Format | None, typer.Option("--format", "-f", help="Of the files; default: by suffix.")] = None,
 ) -> None:
     """Serve captures or timed scripts as an endpoint, until Ctrl-C."""

@@ -1,4 +1,4 @@
-"""Commands that measure: demo, probe, init, check, schema."""
+"""Commands that measure: demo, probe, audit, identify, init, check, schema."""
 
 import os
 from pathlib import Path
@@ -11,7 +11,7 @@ from jobs.commands.options import CONFIG, OUT, AsJson, ConfigFile, OutFolder, ho
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this file to `app`."""
-    for command in (demo, probe, audit, init, check, schema):
+    for command in (demo, probe, audit, identify, init, check, schema):
         app.command()(command)
 
 
@@ -57,8 +57,12 @@ def audit(
     ] = None,
     *,
     config: ConfigFile = CONFIG,
-    budget_tokens: Annotated[int, typer.Option(min=1, help="Most tokens per endpoint, prompts included.")] = 10_000,
-    budget_usd: Annotated[float | None, typer.Option(min=0, help="Most money per endpoint; needs its prices.")] = None,
+    budget_tokens: Annotated[
+        int, typer.Option(min=1, help="No new round beyond so many tokens per endpoint, prompts included.")
+    ] = 10_000,
+    budget_usd: Annotated[
+        float | None, typer.Option(help="No new round beyond so much money per endpoint; needs its prices.")
+    ] = None,
     alpha: Annotated[float, typer.Option(help="Chance that a faithful endpoint fails.")] = 0.001,
     text_only: Annotated[bool, typer.Option("--text-only", help="Ask for no logprobs.")] = False,
     source: Annotated[
@@ -74,8 +78,12 @@ def audit(
     from jobs.settings import load_config  # noqa: PLC0415
     from monitor.errors import UsageError  # noqa: PLC0415
 
-    if bool(endpoints) == (source is not None):
+    if endpoints and source is not None:
+        raise UsageError("--from computes old verdicts again: name either endpoints or --from FOLDER, not both")
+    if not endpoints and not source:
         raise UsageError("name the endpoints to audit, or --from FOLDER to compute verdicts again")
+    if budget_usd is not None and not 0 <= budget_usd < float("inf"):
+        raise UsageError(f"--budget-usd must be a sum of money, not {budget_usd}")
     if not 0 < alpha < 1:
         raise UsageError(f"--alpha must lie between 0 and 1, not {alpha}")
     loaded = load_config(config, os.environ)
@@ -88,6 +96,26 @@ def audit(
 
     terms = Terms(budget=Budget(tokens=budget_tokens, usd=budget_usd), alpha=alpha, text_only=text_only)
     raise typer.Exit(run(loaded, endpoints or [], terms, out, as_json=as_json))
+
+
+def identify(
+    endpoints: Annotated[list[str], typer.Argument(help="Names from the configuration, or patterns such as acme/*.")],
+    *,
+    config: ConfigFile = CONFIG,
+    n: Annotated[int, typer.Option("--n", min=4, max=960, help="Most requests per endpoint, of one token each.")] = 40,
+    top_k: Annotated[int, typer.Option(min=1, help="Logprobs to ask for.")] = 20,
+    as_json: AsJson = False,
+    out: OutFolder = OUT,
+) -> None:
+    """Name what endpoints serve: which quantisation, cache, rope, template or stack of layers explains the answers.
+
+    Stops as soon as one family is as good as certain. Predicts what is missing first, some seconds per variant.
+    """
+    from jobs.identify_now import run  # noqa: PLC0415
+    from jobs.settings import load_config  # noqa: PLC0415
+
+    loaded = load_config(config, os.environ)
+    raise typer.Exit(run(loaded, endpoints, out, n=n, top_k=top_k, as_json=as_json))
 
 
 def init(
@@ -119,19 +147,24 @@ def init(
 
 
 def check(*, config: ConfigFile = CONFIG, as_json: AsJson = False) -> None:
-    """Validate the configuration and show the plan: requests, tokens and money per day."""
+    """Validate the configuration and its references; show the plan: requests, tokens and money per day."""
     import orjson  # noqa: PLC0415
     from rich.console import Console  # noqa: PLC0415
 
     from jobs import check as plan  # noqa: PLC0415
+    from jobs.reference_check import reference_problems  # noqa: PLC0415
     from jobs.settings import load_config  # noqa: PLC0415
+    from monitor.errors import ConfigError  # noqa: PLC0415
 
     loaded = load_config(config, os.environ)
+    problems = reference_problems(loaded)
     if as_json:
-        typer.echo(orjson.dumps(plan.as_json(loaded)).decode())
+        typer.echo(orjson.dumps(plan.as_json(loaded) | {"problems": [str(one) for one in problems]}).decode())
     else:
         console = Console()
         console.print(plan.plan_view(plan.plan_rows(loaded), console.width))
+    if problems:
+        raise ConfigError(problems)
 
 
 def schema() -> None:

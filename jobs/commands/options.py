@@ -11,7 +11,10 @@ ConfigFile = Annotated[Path, typer.Option("--config", "-c", help="The configurat
 OutFolder = Annotated[Path, typer.Option("--out", "-o", help="Folder for the evidence.")]
 StoreUrl = Annotated[str | None, typer.Option(help="Address of the store; default: store.listen of the file.")]
 
-Port = Annotated[int | None, typer.Option(help="Port instead of the one in the file; 0 takes a free one.")]
+Port = Annotated[
+    int | None, typer.Option(min=0, max=65535, help="Port instead of the one in the file; 0 takes a free one.")
+]
+OwnPort = Annotated[int, typer.Option("--port", min=0, max=65535, help="Port on this machine; 0 takes a free one.")]
 
 CONFIG = Path("weighmaster.yaml")
 OUT = Path("weighmaster-out")

@@ -44,17 +44,19 @@ def pack(
     import orjson  # noqa: PLC0415
 
     from jobs.golden import ensure_golden  # noqa: PLC0415
-    from jobs.pack import make  # noqa: PLC0415
+    from jobs.pack import check, make  # noqa: PLC0415
 
     def report(line: str) -> None:
         typer.echo(line, err=True)
 
     private = signing_key(sign, sign_env)  # first: a mistake here must not cost an hour of recording
     names = [] if variants == "none" else [name.strip() for name in variants.split(",")]
+    kinds = probe or ["logprobs"]
+    check(out, variants=names, kinds=kinds, family=family)
     made = make(
         folder or ensure_golden(home(), report), out, device=device, dtype=dtype, template={}, top_k=top_k,
         n_samples=samples, sample_tokens=sample_tokens, variants=names, report=report,
-        kinds=probe or ["logprobs"], model=model, family=family, key=private,
+        kinds=kinds, model=model, family=family, key=private,
     )  # fmt: skip
     text = f"{made['file']}: {made['prompts']} prompts, {made['positions']} positions, sha256 {made['sha256']}"
     text += f", signed by {made['signer']}" if made["signer"] else ""
@@ -72,21 +74,20 @@ def inspect(
     import orjson  # noqa: PLC0415
 
     from jobs.pack_file import open_pack, summary  # noqa: PLC0415
+    from jobs.pack_signature import trusted_key  # noqa: PLC0415
 
+    keys = [trusted_key(one) for one in key or ()]
     found = summary(file)
     signature = found["signature"]
     broken = signature is not None and not signature["valid"]
     if not broken:
-        open_pack(file, against=against, keys=key or ())
+        open_pack(file, against=against, keys=keys)
     typer.echo(orjson.dumps(found).decode() if as_json else _told(file, found))
     raise typer.Exit(1 if broken else 0)
 
 
 def _told(file: Path, found: dict[str, Any]) -> str:
-    mark, signature = found["fingerprint"], found["signature"]
-    signed = "not signed" if signature is None else f"signed by {signature['signer']}, signature " + (
-        "valid" if signature["valid"] else "NOT VALID: the file was changed afterwards"
-    )  # fmt: skip
+    mark, signed = found["fingerprint"], _signed(found["signature"])
     weights = mark["weights_sha256"][:12]
     counts = ", ".join(f"{count} {name}" for name, count in found["n"].items())
     return "\n".join([
@@ -96,6 +97,15 @@ def _told(file: Path, found: dict[str, Any]) -> str:
         f"recorded {found['created_at']} with {mark['engine']} in {mark['dtype']}, weights {weights}",
         f"{counts}, top {found['top_k']}",
     ])
+
+
+def _signed(signature: dict[str, Any] | None) -> str:
+    if signature is None:
+        return "not signed"
+    if signature["signer"] is None:
+        return "signature DAMAGED: the end of the file was cut off, changed or added to"
+    fits = "valid" if signature["valid"] else "NOT VALID: the file was changed afterwards"
+    return f"signed by {signature['signer']}, signature {fits}"
 
 
 def key(
@@ -126,6 +136,8 @@ def signing_key(file: Path | None, variable: str | None) -> Any:
 
     if file is not None and variable is not None:
         raise UsageError("give --sign or --sign-env, not both")
+    if file is not None and not file.is_file():
+        raise UsageError(f"{file}: no such file; `weighmaster reference pack-key FILE` makes a key")
     if file is not None:
         return read_key(read_text(file), str(file))
     if variable is None:
@@ -144,14 +156,17 @@ def score(
     workers: Annotated[int, typer.Option(help="Processes; with cuda each takes a GPU.", min=1)] = 1,
 ) -> None:
     """Score given answers with golden weights: one JSON line per answer, as soon as it is done."""
-    from jobs.golden import ensure_golden  # noqa: PLC0415
-    from jobs.score_file import run  # noqa: PLC0415
+    from jobs.golden import ensure_golden, golden_folder  # noqa: PLC0415
+    from jobs.score_file import read_rows, run  # noqa: PLC0415
     from monitor.config_types import ReferenceConfig  # noqa: PLC0415
     from monitor.errors import UsageError  # noqa: PLC0415
 
-    golden = folder or ensure_golden(home(), lambda line: typer.echo(line, err=True))
+    golden = folder or golden_folder(home())
     try:  # device and dtype are refused by the engine itself
         reference = ReferenceConfig(path=str(golden), device=device, dtype=dtype, workers=workers)  # type: ignore[arg-type]
     except ValueError as error:
         raise UsageError(str(error)) from None
-    run(file, reference, echo=typer.echo, report=lambda line: typer.echo(line, err=True))
+    rows = read_rows(file)  # first: a mistake here must not cost the loading of a model
+    if folder is None:
+        ensure_golden(home(), lambda line: typer.echo(line, err=True))
+    run(file, rows, reference, echo=typer.echo, report=lambda line: typer.echo(line, err=True))

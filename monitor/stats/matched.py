@@ -7,23 +7,25 @@ Source: measured in docs/identify.md; the mixture and the priors are ours.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, logsumexp
+from scipy.special import gammaln
 
 from monitor.stats.matched_space import Floats, Space, centred, space_of, step_of
 
 GOLDEN, UNEXPLAINED, FAITHFUL = "golden", "unexplained", "bf16-class"
 """Names of what is always considered (golden weights, something that no hypothesis predicts), and golden's family."""
 
-_SCALES = np.geomspace(0.002, 4.0, 23)
+_SCALES = np.geomspace(0.002, 4.0, 17)
 _MOST_NOISE_NATS = 0.3
 _DEGREES = 6.0
-_SHARES = np.linspace(0.05, 0.95, 19)
+_SHARES = np.array([0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9])
 _FINE_SHARES = np.linspace(0.01, 1.0, 100)
 _MIXED = 0.1
-_NEAR_GAINS = (0.25, 0.5)
+_LOG_PRIOR = {"faithful": np.log(1 / 3), "bank": np.log(5 / 12), "unexplained": np.log(1 / 4)}
+_GAINS, _NEAR_GAINS = (0.8, 1.0), (0.2, 0.4)
 _TWIN_COSINE, _TWIN_SIZE = 0.95, 1.25
 _Bools = NDArray[np.bool_]
 
@@ -89,11 +91,12 @@ def match(
     Notes
     -----
     Of each position x = W (lp - lp_golden), whitened as `monitor.stats.matched_space` says. Under hypothesis h,
-    x = x_h + noise, multivariate Student t with 6 degrees of freedom and an unknown scale that is the same at all
-    positions, integrated over a logarithmic grid. Under golden weights x_h is zero and the scale at most
-    `faithful_nats`. Unexplained is a larger scale, or a part of some x_h. Each may hold for a share of the clusters
-    only, golden weights for the others. The exponent of every likelihood is divided by the design effect.
-    Priors: a third each for `FAITHFUL`, for `UNEXPLAINED`, and for the other families, all alike.
+    x = g x_h + noise: g is 0.8 or 1 (engines that round activations too follow the weights a little less), the noise
+    multivariate Student t with 6 degrees of freedom and an unknown scale that is the same at all positions, integrated
+    over a logarithmic grid. Under golden weights x_h is zero and the scale at most `faithful_nats`. Unexplained is a
+    larger scale, or a part (0.2 or 0.4) of some x_h. Each may hold for a share of the clusters only, golden weights
+    for the others. The free directions and squares of every position are divided by the design effect.
+    Priors: 1/3 for `FAITHFUL`, 1/4 for `UNEXPLAINED`, 5/12 for the other families, all alike.
     """
     names = list(predicted)
     rows = [[np.asarray(lp - gold) for lp, gold in zip(predicted[name], golden, strict=True)] for name in names]
@@ -101,9 +104,9 @@ def match(
     step = step_of(endpoint)
     space = space_of(seen, rows, rounding=step)
     groups = _twins(names, space)
-    judge = _Judge(space, clusters, faithful_nats)
+    judge = _Judge(space, clusters, faithful_nats, [families[name] for name in names])
     scores = _scores(judge, groups, names, families)
-    total = float(logsumexp(list(scores.values())))
+    total = float(_log_sum(list(scores.values())))
     found = sorted(
         (Candidate(name, _family(name, families), float(np.exp(value - total)), groups.get(name, ()))
          for name, value in scores.items()), key=lambda one: -one.posterior,
@@ -125,8 +128,10 @@ def match(
 class _Judge:
     """Log evidences out of a space: sums over clusters, integrals over scales and shares."""
 
-    def __init__(self, space: Space, clusters: Sequence[str], faithful_nats: float) -> None:
-        self._space, self.design_effect = space, space.design_effect
+    def __init__(
+        self, space: Space, clusters: Sequence[str], faithful_nats: float, families: Sequence[str]
+    ) -> None:
+        self._space, self.design_effect = space, space.design_effect(families)
         _, self._index = np.unique(np.asarray(clusters), return_inverse=True)
         self.n_clusters = int(self._index.max()) + 1
         self.faithful: _Bools = max(faithful_nats, _SCALES[1]) >= _SCALES
@@ -140,17 +145,18 @@ class _Judge:
 
     def hypothesis(self, column: int, *, faithful: bool) -> float:
         noise = self.faithful if faithful else _SCALES <= _MOST_NOISE_NATS
-        return self._mixed(self._likelihoods(self._space.distance(column)), noise)
+        parts = [self._mixed(self._likelihoods(self._space.distance(column, gain)), noise) for gain in _GAINS]
+        return float(_log_sum(parts) - np.log(len(parts)))
 
     def near(self, column: int, gain: float) -> float:
-        """A part of the hypothesis' deviation, and more noise than faithful engines have."""
-        return _integral(self._likelihoods(self._space.distance(column, gain)), ~self.faithful)
+        """A part of the hypothesis' deviation, and any noise."""
+        return _integral(self._likelihoods(self._space.distance(column, gain)), np.ones_like(self.faithful))
 
     def share(self, column: int) -> tuple[float, float, float]:
         """Mean and 95% interval of the share of clusters that deviate as the hypothesis predicts."""
         like = self._likelihoods(self._space.distance(column))
         logs = self._by_share(like, _SCALES <= _MOST_NOISE_NATS, _FINE_SHARES)
-        weights = np.exp(logs - logsumexp(logs))
+        weights = np.exp(logs - _log_sum(logs))
         below = np.cumsum(weights)
         low, high = (float(_FINE_SHARES[np.searchsorted(below, level)]) for level in (0.025, 0.975))
         return float(weights @ _FINE_SHARES), low, high
@@ -185,19 +191,26 @@ class _Judge:
         """Evidence of a deviation in all clusters, or in a share of them."""
         parts = self._by_share(like, noise, _SHARES)
         whole = _integral(like, noise) + np.log(1 - _MIXED)
-        return float(np.logaddexp(whole, logsumexp(parts) + np.log(_MIXED / len(_SHARES))))
+        return float(np.logaddexp(whole, _log_sum(parts) + np.log(_MIXED / len(_SHARES))))
 
     def _by_share(self, like: Floats, noise: _Bools, shares: Floats) -> Floats:
         one, other = like[:, noise][:, None, :, None], self._golden[:, self.faithful][:, None, None, :]
         with np.errstate(divide="ignore"):
             logs = np.log(shares)[:, None, None], np.log1p(-shares)[:, None, None]
         both = np.logaddexp(logs[0] + one, logs[1] + other).sum(axis=0)
-        return np.asarray(logsumexp(both, axis=(1, 2)) - np.log(both[0].size), dtype=np.float64)
+        return np.asarray(_log_sum(both.reshape(len(shares), -1)) - np.log(both[0].size), dtype=np.float64)
 
 
 def _integral(like: Floats, noise: _Bools) -> float:
     """Evidence over the scales `noise`, all alike a priori."""
-    return float(logsumexp(like[:, noise].sum(axis=0)) - np.log(noise.sum()))
+    return float(_log_sum(like[:, noise].sum(axis=0)) - np.log(noise.sum()))
+
+
+def _log_sum(logs: Sequence[float] | Floats) -> Any:
+    """Ln of the sum of exponentials along the last axis. Plain, because scipy's takes most of the time of a match."""
+    values = np.asarray(logs, dtype=np.float64)
+    most = values.max(axis=-1, keepdims=True)
+    return np.log(np.exp(values - most).sum(axis=-1)) + most[..., 0]
 
 
 def _scores(
@@ -208,19 +221,19 @@ def _scores(
     for name in groups:
         members.setdefault(families[name], []).append(name)
     others = sum(family != FAITHFUL for family in members)
-    third = -np.log(3)
     alone = FAITHFUL not in members
-    scores = {GOLDEN: judge.golden() + third + (0.0 if alone else np.log(0.5))}
+    scores = {GOLDEN: judge.golden() + _LOG_PRIOR["faithful"] + (0.0 if alone else np.log(0.5))}
     near = []
     for name in groups:
         column, own = names.index(name), families[name]
-        prior = third - np.log(len(members[own])) + (np.log(0.5) if own == FAITHFUL else -np.log(others))
+        class_prior = _LOG_PRIOR["faithful"] + np.log(0.5) if own == FAITHFUL else _LOG_PRIOR["bank"] - np.log(others)
+        prior = float(class_prior) - np.log(len(members[own]))
         scores[name] = judge.hypothesis(column, faithful=own == FAITHFUL) + prior
         if own != FAITHFUL:
             near += [judge.near(column, gain) for gain in _NEAR_GAINS]
     parts = [judge.unexplained() + np.log(0.5)] + [one + np.log(0.5 / len(near)) for one in near]
-    scores[UNEXPLAINED] = float(logsumexp(parts)) + third
-    return scores
+    scores[UNEXPLAINED] = float(_log_sum(parts) + _LOG_PRIOR["unexplained"])
+    return {name: float(value) for name, value in scores.items()}
 
 
 def _twins(names: Sequence[str], space: Space) -> dict[str, tuple[str, ...]]:
@@ -247,7 +260,7 @@ def _nearest(
     """The first candidate; where that predicts nothing, the hypothesis of which a part explains most."""
     if found[0].name in groups or not groups:
         return found[0] if found[0].name in groups else None
-    best = max(groups, key=lambda name: max(judge.near(names.index(name), gain) for gain in (*_NEAR_GAINS, 1.0)))
+    best = max(groups, key=lambda name: max(judge.near(names.index(name), gain) for gain in (*_NEAR_GAINS, *_GAINS)))
     return next(one for one in found if one.name == best) if families else None
 
 

@@ -16,6 +16,7 @@ Floats = NDArray[np.float64]
 _KEPT, _PER_DECOY = 0.1, 2.0
 _MOST_DECIMALS = 6
 _MEDIAN_OF_NORMAL = 0.6745
+_FEWEST = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,16 +35,28 @@ class Space:
     dims: Floats
     rounding: Floats
 
-    @property
-    def design_effect(self) -> float:
-        """How many times less the positions say than independent ones would: from unrelated predictions, at least 1."""
+    def design_effect(self, families: Sequence[str]) -> float:
+        """How many times less the positions say than independent ones would, at least 1.
+
+        The mean of two estimates, both out of cosines that would be zero but for chance: between predictions of
+        different families, and between all predictions and what the best of them leaves of the observation.
+        """
         size = np.sqrt(np.diag(self.gram))
-        known = size > 0
-        if known.sum() < 3:
+        known = np.flatnonzero(size > 0)
+        if len(known) < _FEWEST:
             return 1.0
         cosines = self.gram[np.ix_(known, known)] / np.outer(size[known], size[known])
-        spread = float(np.median(np.abs(cosines[np.triu_indices(len(cosines), 1)]))) / _MEDIAN_OF_NORMAL
-        return max(1.0, spread**2 * float(self.dims.sum()))
+        labels = np.asarray(families)[known]
+        apart = np.triu(labels[:, None] != labels[None, :], 1)
+        products = self.cross.sum(axis=0)
+        best = known[np.argmax(np.abs(products[known]) / size[known])]
+        slope = products[best] / self.gram[best, best]
+        rest = (products - slope * self.gram[best])[known] / size[known]
+        left = self.observed.sum() - slope * products[best]
+        others = known != best
+        spreads = [_spread(cosines[apart])] if apart.any() else []
+        spreads += [_spread(rest[others] / np.sqrt(left))] if left > 0 else []
+        return max(1.0, float(np.mean(spreads) * self.dims.sum())) if spreads else 1.0
 
     def distance(self, column: int, gain: float = 1.0) -> Floats:
         """|x - gain x_h|^2 per position."""
@@ -98,6 +111,11 @@ def step_of(logprobs: Sequence[Floats]) -> float:
         if len(values) and np.allclose(values, np.round(values, decimals), rtol=0, atol=1e-9):
             return float(10.0**-decimals)
     return 0.0
+
+
+def _spread(cosines: Floats) -> float:
+    """Variance of cosines around zero, of which some may be no chance."""
+    return float(np.median(np.abs(cosines)) / _MEDIAN_OF_NORMAL) ** 2
 
 
 def _root(unit: Floats, shrink: float) -> Floats:

@@ -4,7 +4,8 @@
 `speaker.Speaker`: its file builds the bodies, an `chat_state.Answer` (``*_answer``, on ``single``) reads what comes
 back, and ``exchange`` concludes. ``sse`` and ``ndjson`` frame, ``lenient`` reads JSON, ``chat_state``,
 ``choice_state``, ``delta``, ``tool_calls``, ``logprobs`` and ``usage`` accumulate, ``outcome`` and ``timing``
-conclude, ``conformance`` compares with the request. ``repeats`` spares the parser what repeats, ``guess`` names the
-protocol of a capture that names none, ``bounds`` says how much is read. ``files`` reads and writes captures, ``record``
-flattens the result for people, ``annotate`` says which event added what.
+conclude, ``conformance`` compares with the request. ``repeats`` spares the parser what repeats, ``alternatives`` makes
+no objects before they are looked at, ``guess`` names the protocol of a capture that names none, ``bounds`` says how
+much is read. ``files`` reads and writes captures, ``record`` flattens the result for people, ``annotate`` says which
+event added what.
 """

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from monitor.types import Choice, TokenLogprob, TopToken
+from monitor.wire.alternatives import Alternatives
 
 _REPLACEMENT = (0xEF, 0xBF, 0xBD)
 
@@ -17,18 +18,17 @@ def logprob_flags(choice: Choice, asked: int | None) -> Iterator[str]:
     if not entries:
         return
     yield from _value_flags(entries, asked)
-    if any(_opaque(entry, last=entry is entries[-1]) for entry in entries):
+    if any(map(_opaque, entries[:-1])) or _opaque(entries[-1], last=True):
         yield "opaque_token"
     elif choice.content:
         yield from _text_flags(entries, choice)
 
 
 def _value_flags(entries: Sequence[TokenLogprob], asked: int | None) -> Iterator[str]:
-    known = [entry.logprob for entry in entries if entry.logprob is not None]
-    if not known:
+    if all(entry.logprob is None for entry in entries):
         yield "no_usable_logprob"
     tops = [entry.top for entry in entries if entry.top]
-    if any(_is_degenerate(top) for top in tops):
+    if any(map(_is_degenerate, tops)):
         yield "degenerate_distribution"
     if tops and all(len(top) == 1 and top[0].logprob == 0.0 for top in tops):
         yield "truncated_by_sampler"
@@ -38,10 +38,12 @@ def _value_flags(entries: Sequence[TokenLogprob], asked: int | None) -> Iterator
 
 def _is_degenerate(top: Sequence[TopToken]) -> bool:
     """Whether exactly one alternative can be used; most often the first two settle it."""
+    if type(top) is Alternatives:  # all can be used
+        return len(top) == 1
     return len(list(islice((other for other in top if other.logprob is not None), 2))) == 1
 
 
-def _opaque(entry: TokenLogprob, *, last: bool) -> bool:
+def _opaque(entry: TokenLogprob, *, last: bool = False) -> bool:
     """Whether the entry's text says nothing: a part of a character without its bytes. A last empty one is the end."""
     raw = entry.bytes
     if raw:

@@ -105,6 +105,8 @@ def _read_events(framing: Framing, reader: type[Answer]) -> Body:
     answer.read_stream(framing)
     if any(_is_error_line(line) for line in framing.unknown):
         answer.flags["unframed_error"] = None
+    elif framing.unknown_lines > framing.comments and not framing.events:  # random bytes hold a colon or two
+        return Body(answer=answer, verdict="non_json_200", words=framing.unknown[0])
     return Body(answer=answer, framing=framing, words=framing.unknown[0] if framing.unknown else None)
 
 

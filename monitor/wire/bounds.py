@@ -34,6 +34,8 @@ class TooLargeError(Exception):
 
 def check_lines(reads: Sequence[Read]) -> None:
     """Raise `TooLargeError` for a body with more lines than any answer has."""
+    if sum([len(read.data) for read in reads]) <= MAX_LINES:
+        return  # nearly all: no more lines than bytes
     if sum(read.data.count(b"\n") + read.data.count(b"\r") for read in reads) > MAX_LINES:
         raise TooLargeError("the body has too many lines")
 

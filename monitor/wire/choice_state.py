@@ -103,7 +103,8 @@ class ChoiceState:
             return 0
         if self.logprobs is None:
             self.logprobs = []
-        self.n_logprobs += len(got) + sum([len(entry.top) for entry in got])
+        for entry in got:
+            self.n_logprobs += 1 + len(entry.top)
         if self.n_logprobs > MAX_LOGPROBS:
             self.flags["too_many_logprobs"] = None
         else:

@@ -18,7 +18,7 @@ def load_curl(data: bytes) -> Capture:
     Raises
     ------
     UsageError
-        When `data` does not begin with a status line; names the remedy.
+        When `data` does not begin with a status line, or its head is not whole; names the remedy.
     """
     if not data.startswith(_PREFIX):
         raise UsageError("line 1: not a status line as in 'HTTP/2 200': capture with `curl -i`, or use --format sse")
@@ -26,14 +26,20 @@ def load_curl(data: bytes) -> Capture:
     while True:
         head = read_head(data, at)
         at += head.size
-        if head.status is None or not data.startswith(_PREFIX, at):
+        if head.status is None:
+            line = data.count(b"\n", 0, at - head.size) + 1
+            raise UsageError(
+                f"line {line}: a head that is not whole: a status line as in 'HTTP/2 200', headers and an empty line "
+                "are needed: capture all that `curl -i` prints"
+            )
+        if not data.startswith(_PREFIX, at):
             break
     body = data[at:]
     return Capture(
         status=head.status,
         headers=_kept(head, body),
         reads=(Read(0, body),) if body else (),
-        end="unclean" if head.status is None or _is_short(head, body) else "complete",
+        end="unclean" if _is_short(head, body) else "complete",
     )
 
 

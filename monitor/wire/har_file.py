@@ -42,11 +42,12 @@ def load_har(data: bytes, index: int | None) -> Capture:
     number = index or 0
     if not 0 <= number < len(entries):
         raise UsageError(f"no entry {number}: there are {len(entries)}, counted from 0")
-    return _capture(_object(entries[number]), f"log.entries[{number}]")
+    place = f"log.entries[{number}]"
+    return _capture(_given(entries[number], place), place)
 
 
 def _capture(entry: Mapping[str, Any], place: str) -> Capture:
-    response, timings = _object(entry.get("response")), _object(entry.get("timings"))
+    response, timings = _given(entry.get("response", {}), f"{place}.response"), _object(entry.get("timings"))
     connect_ns, tls_ns = _duration(timings, "connect"), _duration(timings, "ssl")
     if connect_ns is not None and tls_ns is not None:
         connect_ns = max(connect_ns - tls_ns, 0)  # HAR counts TLS within connect
@@ -58,7 +59,9 @@ def _capture(entry: Mapping[str, Any], place: str) -> Capture:
         "tls_ns": tls_ns,
     }
     status = response.get("status")
-    if not isinstance(status, int) or not 100 <= status <= 599:
+    if status is not None and type(status) is not int:
+        raise UsageError(f"{place}.response.status is no whole number: export the exchange as HAR 1.2")
+    if status is None or not 100 <= status <= 599:
         words = _text(response.get("_error")) or _text(entry.get("_error"))
         return Capture(**known, end="connect_error", error=words or None)
     body = _body(_object(response.get("content")), place)
@@ -111,6 +114,13 @@ def _instant(text: Any) -> datetime | None:
     except ValueError:
         return None
     return at if at.tzinfo is not None else None
+
+
+def _given(value: Any, place: str) -> Mapping[str, Any]:
+    """An object that has to be one; null says that there was none."""
+    if value is not None and not isinstance(value, dict):
+        raise UsageError(f"{place} is no object: export the exchange as HAR 1.2")
+    return value or {}
 
 
 def _object(value: Any) -> Mapping[str, Any]:

@@ -7,10 +7,10 @@ above floating-point noise; neither is ever used as a number.
 import re
 from collections.abc import Iterator, Mapping
 from math import isfinite
-from operator import itemgetter
 from typing import Any
 
 from monitor.types import TokenLogprob, TopToken
+from monitor.wire.alternatives import Alternatives
 
 MASKED_AT = -9000.0
 """Sentinels such as -9999 and -3.4e38 mean masked or unknown."""
@@ -18,7 +18,6 @@ MASKED_AT = -9000.0
 NOISE = 1e-6
 """A positive value up to here is rounding noise around 0."""
 
-_TOKEN = itemgetter("token")
 _USUAL = 3
 """Fields of an alternative: token, logprob, bytes."""
 
@@ -49,10 +48,10 @@ def entries(raw: Any, flags: dict[str, None]) -> list[TokenLogprob] | None:
         flags["odd_type:logprobs"] = None
         return None
     content = raw.get("content")
-    if isinstance(content, list):
+    if type(content) is list:
         refusal = raw.get("refusal")
-        listed = content + refusal if isinstance(refusal, list) else content
-        return [_entry(item, flags) for item in listed if _is_object(item, flags)]
+        listed = content + refusal if type(refusal) is list else content
+        return [_entry(item, flags) for item in listed if type(item) is dict or _is_object(item, flags)]
     if isinstance(raw.get("tokens"), list):
         flags["legacy_shape"] = None
         return list(_legacy(raw, flags))
@@ -70,18 +69,17 @@ def _is_object(item: Any, flags: dict[str, None]) -> bool:
 
 def _entry(item: dict[str, Any], flags: dict[str, None]) -> TokenLogprob:
     token, raw_bytes, token_id = _token(item, flags)
-    return TokenLogprob(token, value_of(item.get("logprob"), flags), raw_bytes, token_id, _top(item, flags))
+    value, listed = value_of(item.get("logprob"), flags), item.get("top_logprobs")
+    top = _plain(listed) if type(listed) is list else None
+    return TokenLogprob(token, value, raw_bytes, token_id, _top(listed, flags) if top is None else top)
 
 
-def _top(item: dict[str, Any], flags: dict[str, None]) -> tuple[TopToken, ...]:
+def _top(listed: Any, flags: dict[str, None]) -> tuple[TopToken, ...]:
     """Alternatives without exact repetitions: some servers list the sampled token twice."""
-    listed = item.get("top_logprobs")
     if not isinstance(listed, list):
         if listed is not None:
             flags["odd_type:top_logprobs"] = None
         return ()
-    if (plain := _plain(listed)) is not None:
-        return plain
     top = [_alternative(other, flags) for other in listed if _is_object(other, flags)]
     kept = tuple(dict.fromkeys(top))
     if len(kept) < len(top):
@@ -89,22 +87,25 @@ def _top(item: dict[str, Any], flags: dict[str, None]) -> tuple[TopToken, ...]:
     return kept
 
 
-def _plain(listed: list[Any]) -> tuple[TopToken, ...] | None:
+def _plain(listed: list[Any]) -> Alternatives | None:
     """Alternatives that all have the usual form, different tokens, and raise no flag; None for any others."""
+    logprobs: dict[str, float] = {}
+    spelled: list[bytes] = []
     try:
-        top = [
-            TopToken(token, value, tuple(bytes(raw)))
-            for item in listed
-            if len(item) == _USUAL
-            and type(token := item["token"]) is str
-            and type(value := item["logprob"]) is float
-            and MASKED_AT < value <= 0.0
-            and type(raw := item["bytes"]) is list
-        ]
-        usual = len(listed) == len(top) == len(set(map(_TOKEN, listed)))
+        for item in listed:
+            if (
+                len(item) != _USUAL
+                or type(token := item["token"]) is not str
+                or type(value := item["logprob"]) is not float
+                or not MASKED_AT < value <= 0.0
+                or type(raw := item["bytes"]) is not list
+            ):
+                return None
+            logprobs[token] = value
+            spelled.append(bytes(raw))
     except (KeyError, TypeError, ValueError):
         return None
-    return tuple(top) if usual else None
+    return Alternatives(logprobs, spelled) if len(logprobs) == len(listed) else None
 
 
 def _alternative(item: dict[str, Any], flags: dict[str, None]) -> TopToken:
@@ -121,14 +122,14 @@ def _token(item: dict[str, Any], flags: dict[str, None]) -> tuple[str, tuple[int
 
 
 def _bytes(raw: Any, token: str, flags: dict[str, None]) -> tuple[int, ...] | None:
-    if raw is None:
-        # Some servers print the bytes of a partial character into the token: "bytes:\xf0\x9f".
-        return tuple(int(pair, 16) for pair in _ESCAPED.findall(token)) if token.startswith("bytes:\\x") else None
-    if isinstance(raw, list):
+    if type(raw) is list:
         try:
             return tuple(bytes(raw))
         except (TypeError, ValueError):
             pass
+    elif raw is None:
+        # Some servers print the bytes of a partial character into the token: "bytes:\xf0\x9f".
+        return tuple(int(pair, 16) for pair in _ESCAPED.findall(token)) if token.startswith("bytes:\\x") else None
     flags["odd_type:bytes"] = None
     return None
 

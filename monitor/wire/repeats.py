@@ -44,22 +44,31 @@ class _Pattern(NamedTuple):
     add: Add
     take: Take | None
 
-    def values(self, data: bytes) -> tuple[Any, Any] | None:
-        """Return the text of `data`, and the value beside it, if it has this pattern. What is no JSON has not."""
-        head, middle, tail, text_first, _, take = self
+    def repeat(self, data: bytes, at_ns: int) -> bool:
+        """Take the values in `data` if it has this pattern and a text; return whether it was so.
+
+        What is no JSON has not this pattern.
+        """
+        head, middle, tail, text_first, add, take = self
         if not data.startswith(head) or not data.endswith(tail):
-            return None
-        text = data[len(head) : len(data) - len(tail)]
+            return False
+        text, value = data[len(head) : len(data) - len(tail)], None
         try:
-            if take is None:
-                return orjson.loads(text), None
-            first, _, second = text.partition(middle)
-            text, beside = (first, second) if text_first else (second, first)
-            if len(beside) > _SHALLOW_BYTES and beside.count(b"[") + beside.count(b"{") > _SHALLOW_OPENINGS:
-                return None
-            return orjson.loads(text), orjson.loads(beside)
+            if take is not None:
+                first, _, second = text.partition(middle)
+                text, beside = (first, second) if text_first else (second, first)
+                if len(beside) > _SHALLOW_BYTES and beside.count(b"[") + beside.count(b"{") > _SHALLOW_OPENINGS:
+                    return False
+                value = orjson.loads(beside)
+            said = orjson.loads(text)
         except orjson.JSONDecodeError:
-            return None
+            return False
+        if type(said) is not str or not said:
+            return False
+        add(said, at_ns)
+        if take is not None and value is not None:
+            take(value)
+        return True
 
 
 @dataclass(slots=True)
@@ -71,16 +80,7 @@ class Repeats:
 
     def take(self, data: bytes, at_ns: int) -> bool:
         """Take `data` if it is a repetition whose text is not empty; return whether it was."""
-        pattern = self.pattern
-        if pattern is None or (found := pattern.values(data)) is None:
-            return False
-        text, beside = found
-        if type(text) is not str or not text:
-            return False
-        pattern.add(text, at_ns)
-        if beside is not None and pattern.take is not None:
-            pattern.take(beside)
-        return True
+        return self.pattern is not None and self.pattern.repeat(data, at_ns)
 
     def learn(self, data: bytes, state: ChoiceState, take_usage: Take) -> None:
         """Take `data` as the pattern if that proves right. It was just read, its one choice into `state`."""

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pydantic
@@ -38,6 +39,22 @@ def find(spec: str) -> Variant:
     if not colon or scheme is None or kind == "mixture":
         raise UsageError(f"variant {spec!r} is neither one of {', '.join(known)} nor KIND:FIELD=VALUE,...")
     return _made(spec, scheme, dict(part.partition("=")[::2] for part in fields.split(",")))
+
+
+def weights_only(specs: Sequence[str]) -> list[str]:
+    """Return `specs`, each of which `find` must know as a variant that changes weights only; ``all`` means all those.
+
+    Raises
+    ------
+    UsageError
+        When one is unknown or changes something else, which weights in memory cannot show.
+    """
+    if list(specs) == ["all"]:
+        return [name for name, variant in bank().items() if variant.changes == "weights"]
+    for spec in specs:
+        if find(spec).changes != "weights":
+            raise UsageError(f"variant {spec!r} changes more than weights: its deviations cannot be predicted here")
+    return list(specs)
 
 
 def spec_of(variant: Variant) -> str:

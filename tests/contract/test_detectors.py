@@ -17,12 +17,14 @@ from tests.detectors.made import AT, evidence, exchange
 from tests.detectors.made_drawn import drawn_evidence, faithful_answers
 from tests.detectors.made_greedy import faithful_context, faithful_greedy
 from tests.detectors.made_history import faithful_border, steady_logprobs, steady_speed
+from tests.detectors.made_identify import identify_evidence
 
 DETECTORS: dict[str, Any] = scan(monitor.detectors, "DETECTOR")
 FED: dict[str, Callable[[], Evidence]] = {
     "sampler": drawn_evidence, "two_sample": faithful_answers,
     "border": faithful_border, "logprob_history": steady_logprobs, "speed_shift": steady_speed,
     "greedy_flips": faithful_greedy, "logprob_profile": faithful_greedy, "long_context": faithful_context,
+    "identify": identify_evidence,
 }  # fmt: skip
 """Faithful evidence for detectors that need other probes than `logprobs`."""
 

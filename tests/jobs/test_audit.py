@@ -53,10 +53,13 @@ async def test_a_faithful_endpoint_passes_and_says_what_was_not_seen() -> None:
     assert found.verdict.details["tokens_out"] < 3000
 
 
-async def test_other_weights_are_named_within_64_output_tokens() -> None:
+async def test_other_weights_are_found_within_64_output_tokens_and_named_after_32_answers() -> None:
     found = await audited(FakeEndpoint(noise=0.5))
     assert (found.verdict.status, found.verdict.cause) == ("fail", "weights")
-    assert found.verdict.details["tokens_out"] <= 64
+    first = next(one for one in found.rounds if one.standing.status == "fail")
+    assert first.spent.tokens_out <= 64
+    assert found.verdict.details["tokens_out"] == 128
+    assert found.verdict.details["measured"]["metric"] == "kl_nats"
     assert found.verdict.e_value is not None
     assert found.verdict.e_value >= 1000
 
@@ -91,7 +94,7 @@ async def test_a_budget_ends_it_undecided() -> None:
     """700 tokens are less than a faithful endpoint needs for a pass."""
     found = await audited(FakeEndpoint(), tokens=700)
     assert (found.verdict.status, found.verdict.cause) == ("inconclusive", "undecided")
-    assert "still open" in found.verdict.reason
+    assert "since its budget is used up: " in found.verdict.reason
     spent = found.rounds[-1].spent
     assert spent.tokens >= 700
     assert found.rounds[-2].spent.tokens < 700 if len(found.rounds) > 1 else True
@@ -104,7 +107,7 @@ async def test_an_endpoint_that_does_not_answer_is_asked_once() -> None:
     client = FakeEndpoint(status=500)
     found = await audited(client)
     assert (found.verdict.status, found.verdict.details["level"]) == ("inconclusive", None)
-    assert "no complete answer" in found.verdict.reason
+    assert "no complete answer after 8 requests, 0 tokens, 0.0000 USD: 8 http_5xx" in found.verdict.reason
     assert len(client.asked) == 8
 
 
@@ -140,6 +143,24 @@ def test_a_folder_without_evidence_is_refused(tmp_path: Path) -> None:
     (tmp_path / "endpoint.json").write_text("{}", "utf-8")
     with pytest.raises(UsageError, match="cannot be read"):
         evidence_folder.read(tmp_path)
+
+
+def second_capture(folder: Path) -> Path:
+    return next(folder.glob("*/*/001.capture"))
+
+
+async def test_a_missing_or_damaged_capture_is_named(tmp_path: Path) -> None:
+    def keep(record: RunRecord, captures: tuple[Capture, ...]) -> None:
+        evidence_folder.keep_probed(tmp_path, Probed(endpoint=TARGET, records=(record,), captures=(captures,)))
+
+    await audit_of(tokens=1).run(FakeEndpoint(), seed=11, keep=keep)
+    second = second_capture(tmp_path)
+    for content, why in ((b"nonsense", "not a capture"), (None, "No such file")):
+        second.unlink()
+        if content is not None:
+            second.write_bytes(content)
+        with pytest.raises(UsageError, match=rf"001\.capture: evidence that cannot be read: .*{why}"):
+            evidence_folder.read(tmp_path)
 
 
 async def test_the_table_holds_the_numbers(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,6 +1,7 @@
 """Alternatives that are read together. Oracle: the same reading, one alternative at a time."""
 
 import dataclasses
+import pickle
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from monitor.codec import decode, encode
 from monitor.types import TokenLogprob, TopToken
 from monitor.wire import logprobs
+from monitor.wire.alternatives import Alternatives
 
 VALUES: st.SearchStrategy[Any] = st.sampled_from(
     [-1.5, -0.25, 0.0, -0.0, -1, 0, True, None, "x", 1e-7, 0.5, -9000.0, -9999.0, float("nan"), float("-inf")]
@@ -44,6 +46,27 @@ def test_read_together_and_one_by_one(usual: list[Any], odd: list[Any], at: int)
 def test_the_usual_ones_are_read_together() -> None:
     listed = [{"token": token, "logprob": -1.0, "bytes": [ord(token)]} for token in "abc"]
     assert logprobs._plain(listed) == tuple(TopToken(token, -1.0, (ord(token),)) for token in "abc")
+
+
+def test_alternatives_read_together_are_like_the_tuple_of_them() -> None:
+    """Oracle: the tuple, and a record that holds it."""
+    lazy: Any = Alternatives({"a": -1.0, "": -2.5}, [b"a", b""])
+    eager = TopToken("a", -1.0, (97,)), TopToken("", -2.5, ())
+    assert (len(lazy), list(lazy), lazy[1], lazy[-2:], eager[0] in lazy) == (2, list(eager), eager[1], eager, True)
+    assert lazy == eager
+    assert eager == lazy
+    assert lazy == Alternatives({"a": -1.0, "": -2.5}, [b"a", b""])
+    assert lazy != eager[:1]
+    assert lazy != list(eager)
+    assert (hash(lazy), repr(lazy)) == (hash(eager), repr(eager))
+    assert lazy
+    assert not Alternatives({}, [])
+    assert lazy[0] is lazy[0]
+    assert pickle.loads(pickle.dumps(lazy)) == eager  # noqa: S301  # made here
+    entry, other = TokenLogprob("a", -1.0, top=lazy), TokenLogprob("a", -1.0, top=eager)
+    assert (entry, hash(entry), encode(entry)) == (other, hash(other), encode(other))
+    assert decode(TokenLogprob, encode(entry)) == entry
+    assert type(decode(TokenLogprob, encode(entry)).top) is tuple
 
 
 def test_alternatives_are_values() -> None:

@@ -124,7 +124,25 @@ JSON = st.recursive(
     )
 )
 def test_any_entry_decodes(changed: dict[str, Any]) -> None:
-    assert decode(load(har(entry("", **changed)), "har")).outcome
+    try:
+        capture = load(har(entry("", **changed)), "har")
+    except UsageError as error:
+        assert str(error).startswith("log.entries[0].response")  # noqa: PT017  # most of them decode
+        return
+    assert decode(capture).outcome
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (har("x"), r"log\.entries\[0\] is no object.*HAR 1\.2"),
+        (har({"response": "x"}), r"log\.entries\[0\]\.response is no object.*HAR 1\.2"),
+        (har({"response": {"status": "200"}}), r"response\.status is no whole number.*HAR 1\.2"),
+    ],
+)
+def test_malformed_entries_are_refused(data: bytes, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        load(data, "har")
 
 
 HEADS = [
@@ -144,7 +162,9 @@ def test_curl(head: bytes) -> None:
 
 def test_curl_that_was_cut_or_failed() -> None:
     assert load(b"HTTP/2 200\r\ncontent-length: 99\r\n\r\n{}", "curl").end == "unclean"
-    assert load(b"HTTP/2 200\r\ncontent-le", "curl").status is None
+    for cut in (b"HTTP/2 200", b"HTTP/2 200\r\ncontent-le", b"HTTP/2 ok\r\n\r\n"):
+        with pytest.raises(UsageError, match=r"line 1: a head that is not whole.*curl -i"):
+            load(cut, "curl")
     assert decode(load(b"HTTP/2 429\r\nretry-after: 7\r\n\r\n", "curl")).retry_after_s == 7
     assert (
         decode(load(b"HTTP/2 200\r\ncontent-encoding: br\r\n\r\n\x8b\x02\x80", "curl")).outcome

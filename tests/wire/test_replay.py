@@ -244,11 +244,14 @@ def test_scripts_of_a_folder_come_in_name_order(tmp_path: pathlib.Path) -> None:
 def test_what_cannot_be_replayed(tmp_path: pathlib.Path) -> None:
     for path, words in (
         (tmp_path, "no capture files"),
-        (tmp_path / "x.txt", "cannot tell the format"),
-        (tmp_path / "x.sse", "No such file"),
+        (tmp_path / "x.txt", "not found"),
+        (tmp_path / "x.sse", "not found"),
     ):
         with pytest.raises(UsageError, match=words):
             scripts_from(path)
+    (tmp_path / "x.txt").write_bytes(b"data: {}")
+    with pytest.raises(UsageError, match="cannot tell the format"):
+        scripts_from(tmp_path / "x.txt")
     (tmp_path / "y.timed").write_bytes(b"nope")
     with pytest.raises(UsageError, match=r"y\.timed: line 1: not JSON"):
         scripts_from(tmp_path)

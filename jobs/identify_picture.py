@@ -1,0 +1,56 @@
+"""The picture of an identification: observed against predicted deviations, and the posterior as bars."""
+
+from collections.abc import Iterator, Sequence
+from html import escape
+
+import numpy as np
+
+from monitor.results import Verdict
+from monitor.stats.matched_space import Floats, centred
+
+_SIDE, _LEFT, _TOP, _GAP, _BARS, _ROW = 360, 70, 64, 190, 240, 30
+_OBSERVED, _BAR, _GREY = "#1b5e9c", "#1b7f5c", "#555"
+_STYLE = "font-family='system-ui, sans-serif' font-size='12'"
+
+
+def svg(verdict: Verdict, observed: Sequence[Floats], predicted: Sequence[Floats]) -> str:
+    """Return the picture as SVG: each dot is a listed token; on the diagonal, the prediction is exact."""
+    x = np.concatenate([centred(row) for row in predicted])
+    y = np.concatenate([centred(row) for row in observed])
+    title = f"{verdict.endpoint}: {verdict.cause or verdict.status}"
+    width, height = _LEFT + _SIDE + _GAP + _BARS + 70, _TOP + _SIDE + 60
+    body = "\n".join((*_scatter(x, y, str(verdict.details["nearest"])), *_bars(verdict.details["schemes"])))
+    return (
+        f"<svg xmlns='http://www.w3.org/2000/svg' width='{width}' height='{height}' viewBox='0 0 {width} {height}' "
+        f"role='img' {_STYLE}>\n<title>{escape(title)}</title>\n<rect width='100%' height='100%' fill='white'/>\n"
+        f"<text x='16' y='24' font-size='15' font-weight='600'>{escape(title)}</text>\n"
+        f"<text x='16' y='44' fill='{_GREY}'>{escape(verdict.reason)}</text>\n{body}\n</svg>\n"
+    )
+
+
+def _scatter(x: Floats, y: Floats, name: str) -> Iterator[str]:
+    most = max(float(np.abs(x).max()), float(np.abs(y).max()), 1e-6)
+    right, bottom = _LEFT + _SIDE, _TOP + _SIDE
+    yield f"<rect x='{_LEFT}' y='{_TOP}' width='{_SIDE}' height='{_SIDE}' fill='none' stroke='#e3e3e3'/>"
+    yield f"<line x1='{_LEFT}' y1='{bottom}' x2='{right}' y2='{_TOP}' stroke='#333' stroke-dasharray='5 3'/>"
+    for across, up in zip(x.tolist(), y.tolist(), strict=True):
+        place = _LEFT + (across / most + 1) / 2 * _SIDE, bottom - (up / most + 1) / 2 * _SIDE
+        yield f"<circle cx='{place[0]:.1f}' cy='{place[1]:.1f}' r='2.2' fill='{_OBSERVED}' fill-opacity='.45'/>"
+    for value, at in ((-most, _LEFT), (0.0, _LEFT + _SIDE / 2), (most, right)):
+        yield f"<text x='{at}' y='{bottom + 16}' text-anchor='middle' fill='{_GREY}'>{value:.2g}</text>"
+    for value, level in ((-most, bottom), (0.0, bottom - _SIDE / 2), (most, _TOP)):
+        yield f"<text x='{_LEFT - 8}' y='{level + 4}' text-anchor='end' fill='{_GREY}'>{value:.2g}</text>"
+    label = f"predicted for {name}, nats"
+    yield f"<text x='{_LEFT + _SIDE / 2}' y='{bottom + 36}' text-anchor='middle'>{escape(label)}</text>"
+    turned = f"transform='translate(18 {_TOP + _SIDE / 2}) rotate(-90)'"
+    yield f"<text {turned} text-anchor='middle'>observed deviation from golden, nats</text>"
+
+
+def _bars(schemes: Sequence[dict[str, object]]) -> Iterator[str]:
+    left = _LEFT + _SIDE + _GAP
+    yield f"<text x='{left}' y='{_TOP + 4}' font-weight='600'>posterior</text>"
+    for number, one in enumerate(schemes):
+        y, share = _TOP + 22 + _ROW * number, float(str(one["posterior"]))
+        yield f"<text x='{left - 10}' y='{y + 13}' text-anchor='end'>{escape(str(one['name']))}</text>"
+        yield f"<rect x='{left}' y='{y}' width='{max(1.0, share * _BARS):.1f}' height='18' fill='{_BAR}'/>"
+        yield f"<text x='{left + share * _BARS + 6:.1f}' y='{y + 13}' fill='{_GREY}'>{share:.3g}</text>"

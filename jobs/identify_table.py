@@ -1,0 +1,43 @@
+"""How an identification is shown: one row per endpoint, for people and as JSON."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.table import Table
+
+from jobs.verdict_table import SYMBOLS
+from monitor.codec import plain
+from monitor.results import Verdict
+
+_SHOWN = 3
+
+
+def identified_row(verdict: Verdict) -> dict[str, Any]:
+    """All that was found; None where nothing could be compared."""
+    details = verdict.details
+    return {
+        "endpoint": verdict.endpoint, "status": verdict.status, "cause": verdict.cause, "reason": verdict.reason,
+        "schemes": details.get("schemes", []), "families": details.get("families", {}),
+        "share": details.get("share"), "share_low": details.get("share_low"), "share_high": details.get("share_high"),
+        "residual_nats": details.get("residual_nats"), "prompts": details.get("n_prompts", 0),
+        "verdict": plain(verdict),
+    }  # fmt: skip
+
+
+def identified_table(rows: Sequence[dict[str, Any]]) -> Table:
+    """Render `rows`; a dash stands for what is not known."""
+    shown = Table(title="Weighmaster: what is being served?", title_justify="left")
+    for name in ("endpoint", "prompts", "posterior", "share", "residual, nats", "verdict", "cause"):
+        shown.add_column(name)
+    for one in rows:
+        symbol, colour = SYMBOLS[one["status"]]
+        schemes = [f"{each['name']} {each['posterior']:.3g}" for each in one["schemes"][:_SHOWN]]
+        share = "–" if one["share"] is None else (
+            f"{one['share']:.0%} ({one['share_low']:.0%} to {one['share_high']:.0%})"
+        )  # fmt: skip
+        residual = "–" if one["residual_nats"] is None else f"{one['residual_nats']:.2g}"
+        shown.add_row(
+            one["endpoint"], str(one["prompts"]), ", ".join(schemes) or "–", share, residual,
+            f"[{colour}]{symbol} {one['status']}[/{colour}]", one["cause"] or "",
+        )  # fmt: skip
+    return shown

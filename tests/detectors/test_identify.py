@@ -1,0 +1,98 @@
+"""`identify` on made evidence whose truth is known."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from monitor.detectors.identify import Identify
+from monitor.evidence import asked_by
+from monitor.results import Evidence, Verdict
+from tests.detectors.made import AT
+from tests.detectors.made_identify import identify_evidence
+
+
+def judged(evidence: Evidence) -> Verdict:
+    return Identify().run(evidence, at=AT, rng=np.random.default_rng(0))
+
+
+def test_full_precision_passes() -> None:
+    # Oracle: type I error over seeds; golden weights in an engine of full precision.
+    found = [judged(identify_evidence(seed=seed, precision="bf16")) for seed in range(40)]
+    assert all(one.status == "pass" for one in found)
+    assert all(one.cause is None for one in found)
+
+
+@pytest.mark.parametrize("name", ["Q8_0", "Q4_0", "fp8-channel"])
+def test_a_coarser_scheme_fails_by_name(name: str) -> None:
+    found = judged(identify_evidence(name, n=40, noise=0.05, precision="bf16"))
+    assert (found.status, found.cause) == ("fail", f"weights: {name}")
+    assert name in found.reason
+    assert found.details["schemes"][0]["name"] == name
+
+
+def test_the_declared_scheme_passes() -> None:
+    assert judged(identify_evidence("Q8_0", n=40, noise=0.05, precision="q8_0")).status == "pass"
+    assert judged(identify_evidence("Q8_0", n=40, noise=0.05, precision="q4_0")).status == "pass"
+    assert judged(identify_evidence("Q4_0", n=40, noise=0.05, precision="q8_0")).cause == "weights: Q4_0"
+
+
+@pytest.mark.parametrize(
+    ("name", "cause"), [("kv-4", "kv_cache: kv-4"), ("rope-x0.1", "engine: rope-x0.1"),
+                        ("layers-2", "different_model: layers-2")],
+)  # fmt: skip
+def test_other_faults_fail_whatever_is_declared(name: str, cause: str) -> None:
+    found = judged(identify_evidence(name, n=40, precision="q4_0"))
+    assert (found.status, found.cause) == ("fail", cause)
+
+
+def test_a_share_of_the_requests_is_routing() -> None:
+    found = judged(identify_evidence("Q4_0", n=60, share=0.4))
+    assert (found.status, found.cause) == ("fail", "routing: Q4_0")
+    assert found.details["share_low"] < 0.4 < found.details["share_high"]
+
+
+def test_what_is_not_in_the_bank_is_unexplained() -> None:
+    found = judged(identify_evidence("Q4_0", n=40, without=("Q4_0",)))
+    assert (found.status, found.cause) == ("inconclusive", "unexplained")
+    assert found.details["nearest"] is not None
+
+
+def test_few_prompts_are_undecided_and_fewer_are_no_evidence() -> None:
+    assert judged(identify_evidence("Q8_0", n=4, noise=0.25)).status == "inconclusive"
+    few = judged(identify_evidence("Q8_0", n=3))
+    assert (few.status, few.effect) == ("inconclusive", None)
+
+
+def test_without_predictions_nothing_is_said() -> None:
+    found = judged(replace(identify_evidence("Q4_0"), predictions=()))
+    assert (found.status, found.cause) == ("inconclusive", "no_predictions")
+
+
+def test_another_prompt_is_not_blamed_on_weights() -> None:
+    made = identify_evidence("Q4_0", n=40)
+    longer = tuple(replace(one, usage={"prompt_tokens": 51, "completion_tokens": 1}) for one in made.exchanges)
+    assert judged(replace(made, exchanges=longer)).cause == "template"
+
+
+def test_masked_and_unknown_tokens_are_left_out() -> None:
+    made = identify_evidence("Q4_0", n=40)
+    views = {
+        key: replace(view, positions=tuple(
+            replace(one, endpoint_top=(*one.endpoint_top[:-1], -9999.0)) for one in view.positions
+        ))
+        for key, view in made.golden.items()
+    }  # fmt: skip
+    unknown = replace(made.predictions[0], logprobs={
+        key: tuple((*row[:-2], float("nan"), row[-1]) for row in rows)
+        for key, rows in made.predictions[0].logprobs.items()
+    })  # fmt: skip
+    odd = replace(made, golden=views, predictions=(unknown, *made.predictions[1:]))
+    assert len(list(asked_by(odd, {"identify"}))) == 40
+    assert judged(odd).cause == "weights: Q4_0"
+
+
+@pytest.mark.parametrize("values", [{"sure": 1.0}, {"likely": 0.999}, {"min_prompts": 0}, {"full_precision_nats": 0.0}])
+def test_thresholds_that_make_no_sense_are_refused(values: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match="must"):
+        Identify(**values)  # type: ignore[arg-type]
