@@ -18,6 +18,7 @@ from dashboard.words import (
     spoken,
 )
 from monitor.results import Status, Verdict
+from monitor.summary import counting
 
 SEVERITY: tuple[Status, ...] = ("fail", "suspect", "inconclusive", "pass")
 """Worst first."""
@@ -39,9 +40,13 @@ class Cell:
     why: str | None
 
 
+OPERATION = frozenset({"availability", "speed_shift"})
+"""Detectors whose failures say nothing about fidelity."""
+
+
 def overall(endpoint: EndpointNow) -> Status | None:
     """The worst status of the newest verdicts; None when nothing was judged. One undecided check is not a pass."""
-    found = {verdict.status for verdict in endpoint.verdicts}
+    found = {verdict.status for verdict in counting(endpoint.verdicts)}
     return next((status for status in SEVERITY if status in found), None)
 
 
@@ -126,7 +131,7 @@ def sentence(endpoints: Sequence[EndpointNow]) -> str:
     for endpoint in sorted(endpoints, key=lambda endpoint: endpoint.endpoint):
         groups.setdefault(overall(endpoint), []).append(endpoint)
     failing = groups.get("fail", [])
-    unfaithful = [endpoint for endpoint in failing if set(_detectors(endpoint, "fail")) != {"availability"}]
+    unfaithful = [endpoint for endpoint in failing if set(_detectors(endpoint, "fail")) - OPERATION]
     unavailable = [endpoint for endpoint in failing if endpoint not in unfaithful]
     parts = [
         _faithful(groups.get("pass", []), len(endpoints)),

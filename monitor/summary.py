@@ -30,11 +30,16 @@ def summarise(verdicts: Sequence[Verdict]) -> Summary:
     """
     if not verdicts:
         return Summary("inconclusive", ("not_run",), "no detector has judged this endpoint yet")
-    present = [verdict for verdict in verdicts if verdict.cause != NO_HISTORY] or verdicts
-    worst = max((verdict.status for verdict in present), key=_SEVERITY.__getitem__)
-    named = [verdict for verdict in present if verdict.status == worst]
+    spoken = counting(verdicts)
+    worst = max((verdict.status for verdict in spoken), key=_SEVERITY.__getitem__)
+    named = [verdict for verdict in spoken if verdict.status == worst]
     causes = () if worst == "pass" else tuple(_unique(verdict.cause for verdict in named if verdict.cause))
     return Summary(worst, causes, "; ".join(_unique(verdict.reason for verdict in named)))
+
+
+def counting(verdicts: Sequence[Verdict]) -> Sequence[Verdict]:
+    """Those verdicts that say something about an endpoint: all but of detectors that have no past to look at yet."""
+    return [verdict for verdict in verdicts if verdict.cause != NO_HISTORY] or verdicts
 
 
 def _unique(items: Iterable[str | None]) -> list[str]:

@@ -97,6 +97,13 @@ def test_an_unreachable_endpoint_is_not_called_unfaithful_but_one_with_both_faul
     assert "is not faithful: availability, template" in sentence([both])
 
 
+def test_what_has_no_past_to_look_at_and_what_is_slow_do_not_make_unfaithful() -> None:
+    young = replace(verdict("a", "availability", "inconclusive", cause="no_history"), detector="speed_shift")
+    assert "is faithful" in sentence([now("a", verdict("a", "availability", "pass"), young)])
+    slow = replace(verdict("a", "availability", "fail", cause="slower_start"), detector="speed_shift")
+    assert "not faithful" not in sentence([now("a", verdict("a", "accounting", "pass"), slow)])
+
+
 def test_some_detectors_are_always_columns_and_others_follow() -> None:
     other = replace(verdict("a", "availability", "pass"), detector="two_sample")
     always = ("availability", "accounting", "fidelity", "logprob_fidelity")
