@@ -21,8 +21,8 @@ from jobs.settings import catalogues
 from monitor.stats.mmd import hamming_kernel, stratified_mmd
 
 NAME = "fidelity-power"
-ENDPOINTS = ("Q4_0", "kv-4", "T 0.7")
-AUDITS = 50
+ENDPOINTS = ("Q4_0", "T 0.7")
+AUDITS = 20
 NEVER = 1e-290
 PAD = -1
 LABELS = {
