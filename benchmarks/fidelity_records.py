@@ -16,7 +16,7 @@ from monitor.codec import decode, encode
 from monitor.ports import Client, ProbeContext, ProbeResult, Scorer
 from monitor.results import GoldenView, Metric, RunRecord
 from monitor.types import Capture, Exchange, Request
-from probes.ask import ask
+from probes.ask import measured
 from probes.prompt_pool import pool_prompts
 from reference.variants.bank import find
 
@@ -58,8 +58,7 @@ class _Everything:
         return (*greedy, *samples)
 
     async def run(self, client: Client, context: ProbeContext) -> ProbeResult:
-        captures, exchanges = await ask(client, self.requests(context.seed), context, limit=context.concurrency)
-        return ProbeResult(captures=captures, exchanges=exchanges, observations=())
+        return await measured(client, self.requests(context.seed), context, lambda _: ())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +104,7 @@ def recorded(name: str, folder: Path, home: Path, scorer: Scorer, report: Callab
         report(f"recording {name}")
         bench = Bench(home=home, golden=ensure_golden(home, report), probe=_Everything(), scorer=scorer,
                       clock=SystemClock(), report=report, parallel=4)  # fmt: skip
-        record = _identified(asyncio.run(_answers(name, bench)), name)
+        record = identified(asyncio.run(_answers(name, bench)), name)
         views = [*view([record], scorer).values()]
         texts = [*view([without_logprobs(record)], scorer).values()]
         folder.mkdir(parents=True, exist_ok=True)
@@ -159,12 +158,12 @@ async def _answers(name: str, bench: Bench) -> RunRecord:
     return await bench.variant(find(name))
 
 
-def _identified(record: RunRecord, name: str) -> RunRecord:
-    """Name exchanges by what was asked: audits take them one by one."""
+def identified(record: RunRecord, name: str) -> RunRecord:
+    """Name exchanges by what was asked: audits and draws take them one by one."""
     exchanges = tuple(
         replace(one, exchange_id=one.request.prompt_id if one.request else "", run_id=name) for one in record.exchanges
     )
-    return replace(record, exchanges=exchanges)
+    return replace(record, exchanges=exchanges, run=replace(record.run, run_id=name))
 
 
 def without_logprobs(record: RunRecord) -> RunRecord:

@@ -2,10 +2,11 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from benchmarks.fidelity_records import identified
 from jobs.clock import SystemClock
 from jobs.ensemble import Bench
 from jobs.golden import ensure_gguf, ensure_golden, packaged_gguf
@@ -14,7 +15,7 @@ from monitor.codec import decode, encode
 from monitor.ports import Client, ProbeContext, ProbeResult, Scorer
 from monitor.results import GoldenView, Metric, RunRecord
 from monitor.types import Request
-from probes.ask import ask
+from probes.ask import measured
 from probes.prompt_pool import pool_prompts
 from reference.variants.bank import find
 
@@ -49,8 +50,7 @@ class _OneToken:
         )
 
     async def run(self, client: Client, context: ProbeContext) -> ProbeResult:
-        captures, exchanges = await ask(client, self.requests(context.seed), context, limit=context.concurrency)
-        return ProbeResult(captures=captures, exchanges=exchanges, observations=())
+        return await measured(client, self.requests(context.seed), context, lambda _: ())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +66,7 @@ def recorded(name: str, folder: Path, home: Path, scorer: Scorer, report: Callab
         report(f"recording {name}")
         bench = Bench(home=home, golden=ensure_golden(home, report), probe=_OneToken(), scorer=scorer,
                       clock=SystemClock(), report=report, parallel=2)  # fmt: skip
-        record = _identified(asyncio.run(_answers(name, bench)), name)
+        record = identified(asyncio.run(_answers(name, bench)), name)
         folder.mkdir(parents=True, exist_ok=True)
         path.write_bytes(encode({"record": record, "views": [*view([record], scorer).values()]}))
     found = decode(_File, path.read_bytes())
@@ -79,11 +79,3 @@ async def _answers(name: str, bench: Bench) -> RunRecord:
     if name in _GGUFS:
         return await bench.llama_cpp(name, ensure_gguf(bench.home, name, bench.report))
     return await bench.variant(find(name))
-
-
-def _identified(record: RunRecord, name: str) -> RunRecord:
-    """Name exchanges by what was asked: draws take them one by one."""
-    exchanges = tuple(
-        replace(one, exchange_id=one.request.prompt_id if one.request else "", run_id=name) for one in record.exchanges
-    )
-    return replace(record, exchanges=exchanges, run=replace(record.run, run_id=name))

@@ -2,12 +2,13 @@
 
 import asyncio
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 
-from monitor.ports import Client, ProbeContext
+from monitor.ports import Client, ProbeContext, ProbeResult
+from monitor.results import Observation
 from monitor.types import Capture, Exchange, Request
 from monitor.wire.dispatch import decode
 from probes.pool import run_bounded
@@ -31,6 +32,15 @@ async def ask(
 
     captures = tuple(await run_bounded([partial(send, request) for request in requests], limit=limit))
     return captures, await decoded(captures)
+
+
+async def measured(
+    client: Client, requests: Sequence[Request], context: ProbeContext,
+    observe: Callable[[Sequence[Exchange]], tuple[Observation, ...]],
+) -> ProbeResult:  # fmt: skip
+    """Send all `requests`, within the provider's concurrency; `observe` reduces the answers to numbers."""
+    captures, exchanges = await ask(client, requests, context, limit=context.concurrency)
+    return ProbeResult(captures=captures, exchanges=exchanges, observations=observe(exchanges))
 
 
 async def decoded(captures: Sequence[Capture]) -> tuple[Exchange, ...]:

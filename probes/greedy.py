@@ -16,7 +16,7 @@ from monitor.ports import Client, ProbeContext, ProbeResult
 from monitor.results import Metric, Observation
 from monitor.types import Exchange, Request
 from monitor.wire.usage import read_usage
-from probes.ask import ask
+from probes.ask import measured
 from probes.cost import Cost, cost_of
 from probes.prompt_pool import pool_prompts
 
@@ -62,10 +62,7 @@ class Greedy:
 
     async def run(self, client: Client, context: ProbeContext) -> ProbeResult:
         """Ask all prompts, within the provider's concurrency."""
-        captures, exchanges = await ask(
-            client, self.requests(context.seed), context, limit=context.concurrency
-        )  # fmt: skip
-        return ProbeResult(captures=captures, exchanges=exchanges, observations=observe(exchanges))
+        return await measured(client, self.requests(context.seed), context, observe)
 
 
 def observe(exchanges: Sequence[Exchange]) -> tuple[Observation, ...]:

@@ -14,7 +14,7 @@ from typing import ClassVar
 from monitor.ports import Client, ProbeContext, ProbeResult
 from monitor.results import Metric
 from monitor.types import Request
-from probes.ask import ask
+from probes.ask import measured
 from probes.cost import Cost, cost_of
 from probes.logprobs import observe
 from probes.prompt_pool import pool_prompts
@@ -62,8 +62,7 @@ class Identify:
 
     async def run(self, client: Client, context: ProbeContext) -> ProbeResult:
         """Ask all prompts, within the provider's concurrency."""
-        captures, exchanges = await ask(client, self.requests(context.seed), context, limit=context.concurrency)
-        return ProbeResult(captures=captures, exchanges=exchanges, observations=observe(exchanges))
+        return await measured(client, self.requests(context.seed), context, observe)
 
 
 PROBE = Identify

@@ -16,7 +16,7 @@ from typing import ClassVar
 from monitor.ports import Client, ProbeContext, ProbeResult
 from monitor.results import Metric, Observation
 from monitor.types import Exchange, Request
-from probes.ask import ask
+from probes.ask import measured
 from probes.cost import Cost, cost_of
 from probes.prompts import PROMPTS
 
@@ -69,10 +69,7 @@ class Logprobs:
 
     async def run(self, client: Client, context: ProbeContext) -> ProbeResult:
         """Ask all prompts, within the provider's concurrency."""
-        captures, exchanges = await ask(
-            client, self.requests(context.seed), context, limit=context.concurrency
-        )  # fmt: skip
-        return ProbeResult(captures=captures, exchanges=exchanges, observations=observe(exchanges))
+        return await measured(client, self.requests(context.seed), context, observe)
 
 
 def observe(exchanges: Sequence[Exchange]) -> tuple[Observation, ...]:
