@@ -60,10 +60,11 @@ def audited(case: Case, seed: int, budget: int, *, alpha: float = ALPHA) -> Audi
     """One audit: prompts in an order of its own."""
     rng = np.random.default_rng(seed)
     shuffled = [case.exchanges[at] for at in rng.permutation(len(case.exchanges))]
-    ask: dict[str, Any] = {
+    drawn = {
         kind: _Drawn(kind=kind, answers=[one for one in shuffled if one.exchange_id.startswith(kind)])
         for kind in ("greedy", "sample")
     }
+    ask: dict[str, Any] = {kind: lambda _at, _text, one=one: one for kind, one in drawn.items()}
     endpoint = Endpoint(
         name=f"bench/{case.name}", provider="bench", base_url="http://127.0.0.1", model=MODEL, reference="golden",
         precision=case.precision, price_in_usd=USD_PER_MILLION, price_out_usd=USD_PER_MILLION,

@@ -5,13 +5,13 @@ any), because they need the fewest tokens; then the sampler (answers at temperat
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from jobs.audit_report import Budget, Round, finding, spent_on
 from jobs.judging import GoldenSide, evidence_of, golden_side, judge
-from monitor.audit import AREAS, Area, level_of, standing
+from monitor.audit import AREAS, Area, Level, level_of, standing
 from monitor.evidence import Card, verdict
 from monitor.ports import Client, Clock, Detector, Probe, Scorer
 from monitor.results import RunRecord, Tolerances, Verdict
@@ -47,14 +47,14 @@ class Audited:
 class Audit:
     """One audit of one endpoint.
 
-    ``ask`` are the probes of a round by kind, ``look`` is what the golden side says of the records of a round, ``told``
-    hears of every round.
+    ``ask`` makes the probe of the n-th round of a kind, with logprobs or (True) by text, None when all its prompts were
+    asked; ``look`` is what the golden side says of the records of a round; ``told`` hears of every round.
     """
 
     endpoint: Endpoint
     look: Callable[[Sequence[RunRecord]], GoldenSide]
     detectors: Sequence[Detector]
-    ask: dict[str, Probe]
+    ask: Mapping[str, Callable[[int, bool], Probe | None]]
     alpha: float
     budget: Budget
     clock: Clock
@@ -69,10 +69,9 @@ class Audit:
 
     async def run(self, client: Client, *, seed: int, keep: Keep) -> Audited:
         """Ask until it is decided, the budget is used up, or the endpoint does not answer. `keep` gets every round."""
-        while self._goes_on():
-            probe = self.ask[self._next_probe()]
+        while self._goes_on() and (probe := self._probe()) is not None:
             record, captures = await run_probe(
-                probe, self.endpoint, client, clock=self.clock, seed=seed + len(self._records), vantage=self.vantage,
+                probe, self.endpoint, client, clock=self.clock, seed=seed, vantage=self.vantage,
                 prober_version=self.version, concurrency=self.concurrency,
             )  # fmt: skip
             keep(record, captures)
@@ -96,7 +95,7 @@ class Audit:
         last = self._rounds[-1]
         over = last.spent.tokens >= self.budget.tokens or _over(last.spent.usd, self.budget.usd)
         silent = not any(exchange.answered for exchange in self._records[-1].exchanges)
-        if over or silent:
+        if over or (silent and not _refuses_logprobs(self._records[-1])):
             return False
         return self._needs_a_name() if self._failed else bool(last.standing.open)
 
@@ -111,6 +110,16 @@ class Audit:
             return False
         greedy = [one for record in self._records if record.run.probe == "greedy" for one in record.exchanges]
         return sum(one.answered for one in greedy) < NAMING_ANSWERS
+
+    def _probe(self) -> Probe | None:
+        """The probe of the next round: of prompts that this audit has not asked, or an answer would count twice."""
+        kind = self._next_probe()
+        at = sum(record.run.probe == kind for record in self._records)
+        return self.ask[kind](at, any(map(_refuses_logprobs, self._records)) or self._level == "text")
+
+    @property
+    def _level(self) -> Level | None:
+        return level_of(evidence_of(self.endpoint, self._records, self._golden))
 
     def _next_probe(self) -> str:
         """What the undecided area needs; while both are open, weights twice and then in turns."""
@@ -131,7 +140,7 @@ class Audit:
 
     def _end(self, at: datetime) -> Audited:
         evidence = evidence_of(self.endpoint, self._records, self._golden)
-        conclusion = finding(self._rounds, level_of(evidence), self.alpha, self.budget)
+        conclusion = finding(self._rounds, self._level, self.alpha, self.budget)
         return Audited(
             endpoint=self.endpoint, verdict=verdict(CARD, conclusion, evidence, at), rounds=tuple(self._rounds),
             records=tuple(self._records), captures=tuple(self._captures), golden=self._golden,
@@ -146,6 +155,12 @@ def looking(scorer: Scorer, tolerances: Tolerances | None) -> Callable[[Sequence
 def listens_to(detector: Detector) -> bool:
     """Whether an audit uses `detector`."""
     return detector.kind in AREAS and not detector.looks_back
+
+
+def _refuses_logprobs(record: RunRecord) -> bool:
+    """Whether the endpoint refused requests because they ask for logprobs (or may have)."""
+    return any(one.outcome == "unsupported_param" and one.request and one.request.top_logprobs is not None
+               for one in record.exchanges)  # fmt: skip
 
 
 def _over(usd: float | None, limit: float | None) -> bool:

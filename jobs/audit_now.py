@@ -27,6 +27,10 @@ from monitor.ports import Probe, Scorer
 from monitor.results import RunRecord
 from monitor.types import Capture
 from probes.heartbeat import Heartbeat
+from probes.prompt_pool import N_PROMPTS
+
+PER_ROUND = 8
+"""Requests of a round."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,12 +95,19 @@ def made(
     )  # fmt: skip
 
 
-def questions(*, text_only: bool) -> dict[str, Probe]:
-    """The probes of a round by kind: few tokens, since one may stop after each round."""
+def questions(*, text_only: bool) -> dict[str, Callable[[int, bool], Probe | None]]:
+    """What makes the probe of the n-th round of a kind: few tokens, since one may stop after each round."""
     kinds: Mapping[str, Any] = catalogues(detectors=False).probes
-    # With logprobs every token says much, and other prompts say more than longer answers; text says little per token.
-    greedy = kinds["greedy"](prompts=8, tokens=12, top_k=None) if text_only else kinds["greedy"](prompts=8, tokens=4)
-    return {"greedy": greedy, "sample": kinds["sample"](prompts=8, per_prompt=1, tokens=24)}
+
+    def made(kind: str, at: int, options: Mapping[str, Any]) -> Probe | None:
+        skip = at * PER_ROUND
+        return kinds[kind](prompts=PER_ROUND, skip=skip, **options) if skip + PER_ROUND <= N_PROMPTS else None
+
+    def greedy(at: int, by_text: bool) -> Probe | None:
+        # With logprobs every token says much, and other prompts say more than longer answers; text says little.
+        return made("greedy", at, {"tokens": 12, "top_k": None} if text_only or by_text else {"tokens": 4})
+
+    return {"greedy": greedy, "sample": lambda at, _: made("sample", at, {"per_prompt": 1, "tokens": 24})}
 
 
 def _finish(audited: Sequence[Audited], folder: Path, *, as_json: bool) -> int:

@@ -40,11 +40,13 @@ class Greedy:
     """Longest answer, tokens."""
     top_k: int | None = 20
     """Alternatives to ask for at each position; none asks for text only."""
+    skip: int = 0
+    """Prompts of the seed's order that were asked before."""
 
     def __post_init__(self) -> None:
         if self.tokens < 1 or (self.top_k is not None and self.top_k < 1):
             raise ValueError("`tokens` and `top_k` must be at least 1 (`top_k` may be none)")
-        pool_prompts(self.prompts, 0)
+        pool_prompts(self.prompts, 0, skip=self.skip)
 
     def requests(self, seed: int) -> tuple[Request, ...]:
         """Build the requests; `seed` chooses the prompts."""
@@ -53,7 +55,7 @@ class Greedy:
                 prompt_id=prompt_id, messages=messages, max_tokens=self.tokens, temperature=0.0, seed=seed,
                 top_logprobs=self.top_k, stream=False, optional=_OPTIONAL,
             )
-            for prompt_id, messages in pool_prompts(self.prompts, seed).items()
+            for prompt_id, messages in pool_prompts(self.prompts, seed, skip=self.skip).items()
         )  # fmt: skip
 
     def cost(self) -> Cost:

@@ -43,17 +43,16 @@ class Identify:
     def __post_init__(self) -> None:
         if self.top_k < 1 or self.skip < 0:
             raise ValueError("`top_k` must be at least 1, `skip` at least 0")
-        pool_prompts(self.prompts + self.skip, self.order)
+        pool_prompts(self.prompts, self.order, skip=self.skip)
 
     def requests(self, seed: int) -> tuple[Request, ...]:
         """Build the requests. They are the same in every run; `seed` only goes into the request's own seed."""
-        chosen = list(pool_prompts(self.skip + self.prompts, self.order).items())[self.skip :]
         return tuple(
             Request(
                 prompt_id=prompt_id, messages=messages, max_tokens=1, temperature=0.0, seed=seed,
                 top_logprobs=self.top_k, stream=False, optional=("seed", "reasoning_off"),
             )
-            for prompt_id, messages in chosen
+            for prompt_id, messages in pool_prompts(self.prompts, self.order, skip=self.skip).items()
         )  # fmt: skip
 
     def cost(self) -> Cost:

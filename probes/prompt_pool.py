@@ -33,12 +33,22 @@ TASKS = (
 )  # fmt: skip
 
 
-def pool_prompts(n: int, seed: int) -> dict[str, Conversation]:
-    """Return `n` prompts by name, drawn without repetition; the same for the same `seed`."""
-    if not 0 < n <= len(SUBJECTS) * len(TASKS):
-        raise ValueError(f"the pool has {len(SUBJECTS) * len(TASKS)} prompts, not {n}")
-    chosen = random.Random(seed).sample(range(len(SUBJECTS) * len(TASKS)), n)  # noqa: S311  # a choice, not a secret
-    return {f"pool-{at}": _prompt(at) for at in chosen}
+N_PROMPTS = len(SUBJECTS) * len(TASKS)
+"""Prompts in the pool."""
+
+
+def pool_prompts(n: int, seed: int, *, skip: int = 0) -> dict[str, Conversation]:
+    """Return `n` prompts by name, without repetition, behind the first `skip` of the order that `seed` gives.
+
+    The order does not depend on how many are taken: what is skipped is what was asked before.
+    """
+    if n < 1 or skip < 0 or skip + n > N_PROMPTS:
+        raise ValueError(f"the pool has {N_PROMPTS} prompts, not {n} behind the first {skip}")
+    rng = random.Random(seed)  # noqa: S311  # a choice, not a secret
+    order: dict[int, None] = {}
+    while len(order) < skip + n:
+        order.setdefault(rng.randrange(N_PROMPTS))
+    return {f"pool-{at}": _prompt(at) for at in list(order)[skip:]}
 
 
 def _prompt(at: int) -> Conversation:

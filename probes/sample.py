@@ -47,21 +47,23 @@ class Sample:
     """Longest answer, tokens."""
     top_k: int | None = None
     """Alternatives to ask for at each position; none asks for text only, which every endpoint can give."""
+    skip: int = 0
+    """Prompts of the seed's order that were asked before."""
 
     def __post_init__(self) -> None:
         if min(self.per_prompt, self.tokens) < 1 or (self.top_k is not None and self.top_k < 1):
             raise ValueError("`per_prompt`, `tokens` and `top_k` must be at least 1 (`top_k` may be none)")
-        pool_prompts(self.prompts, 0)
+        pool_prompts(self.prompts, 0, skip=self.skip)
 
     def requests(self, seed: int) -> tuple[Request, ...]:
         """Build the requests; `seed` chooses the prompts and the seeds of the requests.
 
-        Those do not count up from `seed`: the same seed in two runs of an audit would draw with the same random
+        Those do not count up from `seed`: the same seed in two rounds of an audit would draw with the same random
         numbers twice, and the two answers would not be independent.
         """
-        pool = pool_prompts(self.prompts, seed)
+        pool = pool_prompts(self.prompts, seed, skip=self.skip)
         asked = [(prompt_id, messages) for _ in range(self.per_prompt) for prompt_id, messages in pool.items()]
-        draws = random.Random(seed)  # noqa: S311  # a choice, not a secret
+        draws = random.Random(f"{seed} {self.skip}")  # noqa: S311  # a choice, not a secret
         return tuple(
             Request(
                 prompt_id=prompt_id, messages=messages, max_tokens=self.tokens, temperature=1.0, top_p=1.0,

@@ -134,19 +134,23 @@ class FakeEndpoint:
 
     def __init__(
         self, *, noise: float = 0.0, system: str = "be kind", logprobs: bool = True, status: int = 200,
-        temperature_served: float = 1.0,
+        temperature_served: float = 1.0, refuses_logprobs: bool = False,
     ) -> None:  # fmt: skip
         self._noise, self._tokenizer = noise, FakeTokenizer(system=system)
         self._logprobs, self._status = logprobs, status
+        self._refuses = refuses_logprobs
         self._served, self._rng = temperature_served, np.random.default_rng(7)
         self.asked: list[Request] = []
 
     async def send(self, request: Request) -> Capture:
         self.asked.append(request)
-        body = self._answer(request) if self._status == 200 else {"error": {"message": "no"}}
+        refused = self._refuses and request.top_logprobs is not None
+        status = 400 if refused else self._status
+        wrong = {"message": "logprobs is not supported", "type": "invalid_request_error", "param": "logprobs"}
+        body = self._answer(request) if status == 200 else {"error": wrong if refused else {"message": "no"}}
         n = len(self.asked) * 1_000_000_000
         return Capture(
-            request=request, sent=b"{}", started_at=datetime(2026, 11, 29, tzinfo=UTC), status=self._status,
+            request=request, sent=b"{}", started_at=datetime(2026, 11, 29, tzinfo=UTC), status=status,
             headers=(("content-type", "application/json"),), t0_ns=n, sent_ns=n + 1, first_byte_ns=n + 2,
             reads=(Read(n + 50_000_000, orjson.dumps(body)),), eof_ns=n + 50_000_001, lag_ms=0.1,
         )  # fmt: skip

@@ -83,6 +83,16 @@ async def test_without_logprobs_it_goes_by_text_and_says_so() -> None:
     assert "8-bit" in found.verdict.details["blind_to"]
 
 
+@pytest.mark.parametrize("how", [{"refuses_logprobs": True}, {"logprobs": False}])
+async def test_without_logprobs_it_goes_on_by_text_with_longer_answers(how: dict[str, bool]) -> None:
+    client = FakeEndpoint(noise=0.8, **how)  # type: ignore[arg-type]
+    found = await audited(client)
+    assert (found.verdict.status, found.verdict.details["level"]) == ("fail", "text")
+    greedy = [request for request in client.asked if request.temperature == 0]
+    assert {request.top_logprobs for request in greedy[:8]} == {20}
+    assert {(request.top_logprobs, request.max_tokens) for request in greedy[8:]} == {(None, 12)}
+
+
 async def test_text_only_asks_for_no_logprobs() -> None:
     client = FakeEndpoint(noise=0.8)
     found = await audited(client, text_only=True)
@@ -112,11 +122,16 @@ async def test_an_endpoint_that_does_not_answer_is_asked_once() -> None:
 
 
 async def test_no_two_rounds_ask_the_same() -> None:
-    """Answers to the same prompt again would count twice."""
+    """Answers to the same prompt again would count twice; and samples must not share random numbers."""
     client = FakeEndpoint()
-    await audited(client)
-    prompts = [(request.prompt_id, request.temperature) for request in client.asked]
-    assert len(set(prompts)) > 0.9 * len(prompts)
+    audit = audit_of(tokens=60_000)
+    audit.alpha = 1e-290  # never enough
+    await audit.run(client, seed=11, keep=nowhere)
+    for temperature in (0.0, 1.0):
+        asked = [request for request in client.asked if request.temperature == temperature]
+        assert len({request.prompt_id for request in asked}) == len(asked) >= 16
+    seeds = [request.seed for request in client.asked if request.temperature]
+    assert len(set(seeds)) == len(seeds)
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.5])
