@@ -93,7 +93,7 @@ class Audit:
         if not self._rounds:
             return True
         last = self._rounds[-1]
-        over = last.spent.tokens >= self.budget.tokens or _over(last.spent.usd, self.budget.usd)
+        over = self.budget.is_used_up(last.spent)
         silent = not any(exchange.answered for exchange in self._records[-1].exchanges)
         if over or (silent and not _refuses_logprobs(self._records[-1])):
             return False
@@ -161,7 +161,3 @@ def _refuses_logprobs(record: RunRecord) -> bool:
     """Whether the endpoint refused requests because they ask for logprobs (or may have)."""
     return any(one.outcome == "unsupported_param" and one.request and one.request.top_logprobs is not None
                for one in record.exchanges)  # fmt: skip
-
-
-def _over(usd: float | None, limit: float | None) -> bool:
-    return usd is not None and limit is not None and usd >= limit

@@ -15,7 +15,7 @@ from jobs.audit import KIND, Audit, listens_to, looking
 from jobs.audit_report import Budget
 from jobs.clock import SystemClock
 from jobs.evidence_folder import Kept
-from jobs.judging import golden_side, judge
+from jobs.judging import GoldenSide, golden_side, judge
 from jobs.pipeline import Probed
 from jobs.predicting import bank_names, predictions_of, predictor_for
 from jobs.probe_now import exit_code
@@ -25,12 +25,13 @@ from jobs.terminal import show, show_json
 from jobs.tolerances import tolerances_for
 from jobs.verdict_table import SYMBOLS
 from jobs.version import version
+from monitor import decision
 from monitor.codec import plain
 from monitor.config_types import Config
 from monitor.detectors.identify import Identify
 from monitor.errors import StoreError, UsageError
-from monitor.ports import Scorer, Scores, ScoreTask, Tokenizer
-from monitor.results import Fingerprint, Verdict
+from monitor.ports import Scorer
+from monitor.results import Verdict
 
 _MOST_VERDICTS, _MOST_RUNS = 1000, 200
 _COMPARED = ("status", "cause", "effect", "low", "high", "n", "threshold", "p_value", "e_value", "mde", "details")
@@ -83,39 +84,16 @@ def run(config: Config, source: str, *, as_json: bool) -> int:
     return code if all(one.same for one in found) else 1
 
 
-class _Remembering:
-    """A golden engine that scores nothing twice: the verdicts of an audit rest on the same answers."""
-
-    def __init__(self, inner: Scorer) -> None:
-        self._inner = inner
-        self._known: dict[tuple[ScoreTask, int], Scores] = {}
-
-    @property
-    def fingerprint(self) -> Fingerprint:
-        return self._inner.fingerprint
-
-    @property
-    def tokenizer(self) -> Tokenizer:
-        return self._inner.tokenizer
-
-    def score(self, tasks: Sequence[ScoreTask], *, top_k: int = 20) -> list[Scores]:
-        new = [task for task in dict.fromkeys(tasks) if (task, top_k) not in self._known]
-        for task, scores in zip(new, self._inner.score(new, top_k=top_k) if new else (), strict=True):
-            self._known[(task, top_k)] = scores
-        return [self._known[(task, top_k)] for task in tasks]
-
-    def close(self) -> None:
-        self._inner.close()
-
-
 def _computed(config: Config, kept: Kept, golden: dict[str, Scorer], console: Console) -> Iterator[_Again]:
     name = kept.probed.endpoint.reference
     if name is not None and name not in config.references:
         raise UsageError(f"{kept.place}: the configuration has no reference {name!r}, which the verdicts need")
     if name is not None and name not in golden:
         console.print(f"loading reference {name}", markup=False, soft_wrap=True)
-        golden[name] = _Remembering(scorer_for(config.references[name]))
+        golden[name] = scorer_for(config.references[name])
+    sides: dict[tuple[str, ...], GoldenSide] = {}
     for verdict in kept.verdicts:
+        _require_one_run(verdict, config)
         by_id = {record.run.run_id: (record, seen) for record, seen in
                  zip(kept.probed.records, kept.probed.captures, strict=True)}  # fmt: skip
         pairs = [by_id[run_id] for run_id in verdict.run_ids if run_id in by_id]
@@ -123,23 +101,40 @@ def _computed(config: Config, kept: Kept, golden: dict[str, Scorer], console: Co
             raise UsageError(f"{kept.place}: {len(verdict.run_ids) - len(pairs)} of {len(verdict.run_ids)} runs of "
                              f"verdict {verdict.verdict_id} are missing")  # fmt: skip
         probed = replace(kept.probed, records=tuple(p[0] for p in pairs), captures=tuple(p[1] for p in pairs))
-        again = _audited if verdict.detector == KIND else _judged
         n = sum(len(record.exchanges) for record in probed.records)
         console.print(f"{verdict.endpoint}: {verdict.detector} again, {n} answers", markup=False, soft_wrap=True)
-        yield _Again(before=verdict, now=again(config, verdict, probed, golden.get(name or "")))
+        scorer = golden.get(name or "")
+        if verdict.detector == KIND:
+            yield _Again(before=verdict, now=_audited(config, verdict, probed, scorer))
+            continue
+        if verdict.run_ids not in sides:  # the verdicts of an audit rest on the same answers
+            sides[verdict.run_ids] = _side(config, probed, scorer)
+        yield _Again(before=verdict, now=_judged(config, verdict, probed, scorer, sides[verdict.run_ids]))
 
 
-def _judged(config: Config, verdict: Verdict, probed: Probed, scorer: Scorer | None) -> Verdict | None:
-    detectors = [one for one in config.detectors if one.kind == verdict.detector]
+def _require_one_run(verdict: Verdict, config: Config) -> None:
+    """Refuse a verdict that rests on more than its own runs."""
+    looks_back = any(one.kind == verdict.detector and one.looks_back for one in config.detectors)
+    if looks_back or verdict.detector == decision.KIND:
+        raise UsageError(f"{verdict.verdict_id}: {verdict.detector} rests on earlier runs of the endpoint too; only "
+                         "verdicts on their own runs can be computed again")  # fmt: skip
+
+
+def _side(config: Config, probed: Probed, scorer: Scorer | None) -> GoldenSide:
     name = probed.endpoint.reference
     tolerances = tolerances_for(config.references[name], scorer.fingerprint) if name and scorer else None
-    golden = golden_side(probed.records, scorer, detectors, tolerances=tolerances)
+    return golden_side(probed.records, scorer, config.detectors, tolerances=tolerances)
+
+
+def _judged(
+    config: Config, verdict: Verdict, probed: Probed, scorer: Scorer | None, golden: GoldenSide
+) -> Verdict | None:
+    name = probed.endpoint.reference
     if verdict.detector == Identify.kind and name and scorer:
         predictor = predictor_for(config.references[name], scorer, lambda _line: None)
-        names = bank_names(predictor)
-        golden = replace(
-            golden, predictions=predictions_of(probed.records, golden.views, scorer, predictor, names)
-        )  # fmt: skip
+        predicted = predictions_of(probed.records, golden.views, scorer, predictor, bank_names(predictor))
+        golden = replace(golden, predictions=predicted)
+    detectors = [one for one in config.detectors if one.kind == verdict.detector]
     found = judge(probed.endpoint, probed.records, golden, detectors, at=verdict.at)
     return found[0] if found else None
 

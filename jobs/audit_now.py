@@ -141,9 +141,10 @@ def _teller(entry: EndpointConfig, console: Console) -> Callable[[Round], None]:
 
     def tell(one: Round) -> None:
         what = ", ".join(f"{v.detector} {v.status}" for v in one.verdicts)
+        nats = "none yet" if one.standing.log_e is None else f"{one.standing.log_e:.1f} nats"
         console.print(
-            f"{entry.endpoint.name}: {one.spent.n_requests} requests, {one.spent.tokens} tokens, evidence "
-            f"{one.standing.log_e:.1f} nats: {what}", markup=False, soft_wrap=True,
+            f"{entry.endpoint.name}: {one.spent.n_requests} requests, {one.spent.tokens} tokens, "
+            f"evidence {nats}: {what}", markup=False, soft_wrap=True,
         )  # fmt: skip
 
     return tell

@@ -11,16 +11,9 @@ from monitor.evidence import Finding
 from monitor.results import GoldenView, RunRecord, Verdict
 from monitor.types import Endpoint, Exchange
 from monitor.wire.usage import read_usage
+from probes.cost import Cost, cost_of
 
 _MAIN = ("logprob_fidelity", "greedy_flips")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
-    """When to stop although nothing is decided. ``usd`` needs the endpoint's prices."""
-
-    tokens: int = 10_000
-    usd: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +36,19 @@ class Spent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """When to stop although nothing is decided. ``usd`` needs the endpoint's prices."""
+
+    tokens: int = 10_000
+    usd: float | None = None
+
+    def is_used_up(self, spent: Spent) -> bool:
+        """Whether no new round may begin."""
+        over = self.usd is not None and spent.usd is not None and spent.usd >= self.usd
+        return over or spent.tokens >= self.tokens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
     """One look: what was spent until then, and what the detectors say."""
 
@@ -52,9 +58,13 @@ class Round:
 
 
 def spent_on(endpoint: Endpoint, records: Sequence[RunRecord], views: Mapping[str, GoldenView]) -> Spent:
-    """Add up what `records` cost: tokens as the endpoint counts them, else as golden does."""
+    """Add up what `records` cost.
+
+    Tokens as the endpoint counts them, else as golden does, else the most that they can be: a budget must hold. A
+    request that brought nothing back cost nothing.
+    """
     exchanges = [exchange for record in records for exchange in record.exchanges]
-    counts = [_tokens(exchange, views.get(exchange.exchange_id)) for exchange in exchanges if exchange.answered]
+    counts = [_tokens(exchange, views.get(exchange.exchange_id)) for exchange in exchanges if _brought(exchange)]
     n_in, n_out = (sum(column) for column in zip(*counts, strict=True)) if counts else (0, 0)
     usd = None
     if endpoint.price_in_usd is not None and endpoint.price_out_usd is not None:
@@ -64,21 +74,33 @@ def spent_on(endpoint: Endpoint, records: Sequence[RunRecord], views: Mapping[st
     return Spent(n_requests=len(exchanges), tokens_in=n_in, tokens_out=n_out, usd=usd, ends=told)
 
 
+def _brought(exchange: Exchange) -> bool:
+    """Whether an answer began, complete or not."""
+    return exchange.answered or bool(exchange.token_events) or exchange.usage is not None
+
+
 def _tokens(exchange: Exchange, view: GoldenView | None) -> tuple[int, int]:
-    usage = read_usage(exchange.usage or {})
-    golden_in, golden_out = (view.prompt_tokens or 0, len(view.positions)) if view else (0, 0)
+    usage, request = read_usage(exchange.usage or {}), exchange.request
+    golden_in, golden_out = (view.prompt_tokens, view.completion_tokens) if view else (None, None)
+    most = cost_of([request]) if request else Cost(0, 0, 0)
     return (
-        golden_in if usage.input_total is None else int(usage.input_total),
-        golden_out if usage.generated is None else int(usage.generated),
+        _first_known(usage.input_total, golden_in, most.tokens_in),
+        _first_known(usage.generated, golden_out, most.tokens_out),
     )
+
+
+def _first_known(*counts: float | None) -> int:
+    return int(next(count for count in counts if count is not None))
 
 
 def finding(rounds: Sequence[Round], level: Level | None, alpha: float, budget: Budget) -> Finding:
     """What the audit's verdict says after its last round."""
     last = rounds[-1]
     # What was beyond 1 / alpha once is rejected, whatever was asked afterwards to name the cause.
-    failed = any(one.standing.status == "fail" for one in rounds)
-    stand, spent = replace(last.standing, status="fail") if failed else last.standing, last.spent
+    failed = next((one.standing for one in rounds if one.standing.status == "fail"), None)
+    stand, spent = last.standing, last.spent
+    if failed is not None:
+        stand = replace(stand, status="fail", cause=stand.cause or failed.cause)
     heard = {one.detector: one for one in last.verdicts if one.detector in AREAS}
     main = _main(heard, stand)
     cause = stand.cause.cause if stand.cause else (None if stand.status == "pass" else "undecided")
@@ -96,13 +118,13 @@ def _reason(stand: Standing, last: Round, level: Level | None, budget: Budget, m
     cost = f"{spent.n_requests} requests, {spent.tokens} tokens{money}"
     if level is None:
         return f"no complete answer after {cost}: {spent.ends}"
-    if stand.cause is not None and stand.status == "fail":
-        return f"{stand.cause.cause}: {stand.cause.reason} ({cost})"
+    if stand.status == "fail":
+        told = f"{stand.cause.cause}: {stand.cause.reason}" if stand.cause else "all evidence together, no single cause"
+        return f"{told} ({cost})"
     if stand.status == "pass":
         size = "" if main is None or main.mde is None else f"; {main.mde:.2g} {main.unit} off golden would have shown"
         return f"weights and sampler are as they should be ({cost}){size}; this level cannot see: {BLIND[level]}"
-    over = spent.tokens >= budget.tokens or (spent.usd or 0.0) >= (math.inf if budget.usd is None else budget.usd)
-    why = "its budget is used up" if over else "the endpoint stopped answering"
+    why = "its budget is used up" if budget.is_used_up(spent) else "the endpoint stopped answering or all was asked"
     undecided = [one for one in last.verdicts if AREAS.get(one.detector) in stand.open]
     reasons = "; ".join(f"{one.detector}: {one.reason}" for one in undecided)
     return f"undecided after {cost}, since {why}: {' and '.join(stand.open)} still open ({reasons})"
@@ -123,13 +145,17 @@ def _details(
         "level": level, "blind_to": BLIND[level] if level else None, "n_requests": spent.n_requests,
         "tokens_in": spent.tokens_in, "tokens_out": spent.tokens_out, "usd": spent.usd, "budget_tokens": budget.tokens,
         "budget_usd": budget.usd,
-        "path": [[one.spent.tokens_out, round(one.standing.log_e, 3)] for one in rounds],
+        "path": [[one.spent.tokens_out, _rounded(one.standing.log_e)] for one in rounds],
         "measured": None if main is None else {
             "metric": main.statistic, "unit": main.unit, "value": main.effect, "low": main.low, "high": main.high,
         },
         "detectors": {
             kind: {"status": one.status, "cause": one.cause, "effect": one.effect, "low": one.low, "high": one.high,
-                   "log_e": None if not one.e_value else round(math.log(one.e_value), 3), "reason": one.reason}
+                   "log_e": None if one.e_value is None else _rounded(math.log(one.e_value)), "reason": one.reason}
             for kind, one in heard.items()
         },
     }  # fmt: skip
+
+
+def _rounded(nats: float | None) -> float | None:
+    return None if nats is None else round(nats, 3)

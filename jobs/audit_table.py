@@ -32,7 +32,7 @@ def audit_table(rows: Sequence[dict[str, Any]]) -> Table:
         shown.add_row(
             row["endpoint"], str(row["level"] or "–").replace("_", " "),
             f"[{colour}]{symbol} {row['status']}[/{colour}]",
-            row["cause"] or "", _measured(row["measured"]), f"{row['log_e']:.1f} of {row['log_e_needed']:.1f} nats",
+            row["cause"] or "", _measured(row["measured"]), _evidence(row),
             str(row["n_requests"]), f"{row['tokens_in']}+{row['tokens_out']}",
             "–" if row["usd"] is None else f"{row['usd']:.4f}",
         )  # fmt: skip
@@ -44,3 +44,7 @@ def _measured(one: dict[str, Any] | None) -> str:
         return "–"
     interval = "" if one["low"] is None or one["high"] is None else f" [{one['low']:.2g}, {one['high']:.2g}]"
     return f"{one['metric']} {one['value']:.2g}{interval}"
+
+
+def _evidence(row: dict[str, Any]) -> str:
+    return "–" if row["log_e"] is None else f"{row['log_e']:.1f} of {row['log_e_needed']:.1f} nats"

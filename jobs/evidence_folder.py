@@ -1,6 +1,6 @@
 """Keeps the evidence of commands that run without a store: captures, records and verdicts as plain files."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -71,11 +71,11 @@ class Kept:
     n_changed: int
 
 
-def read(folder: Path, run_ids: Collection[str] | None = None) -> list[Kept]:
+def read(folder: Path) -> list[Kept]:
     """Read what `keep_probed` and `keep_judged` wrote in `folder`, or in the place of one endpoint below it.
 
     Exchanges are decoded from their captures again; ``n_changed`` counts those that are not what was recorded then,
-    because this version decodes otherwise. `run_ids` None takes all runs.
+    because this version decodes otherwise.
 
     Raises
     ------
@@ -85,17 +85,14 @@ def read(folder: Path, run_ids: Collection[str] | None = None) -> list[Kept]:
     places = [path.parent for path in sorted([*folder.glob(ENDPOINT), *folder.glob(f"*/{ENDPOINT}")])]
     if not places:
         raise UsageError(f"{folder}: no evidence here; give the folder that --out named, or that of one endpoint in it")
-    return [_read_place(place, run_ids) for place in places]
+    return [_read_place(place) for place in places]
 
 
-def _read_place(place: Path, run_ids: Collection[str] | None) -> Kept:
+def _read_place(place: Path) -> Kept:
     with _naming(place / ENDPOINT) as path:
         endpoint = decode(Endpoint, path.read_bytes())
     runs = [_read_run(path.parent) for path in place.glob("*/record.json")]
-    chosen = sorted(
-        (run for run in runs if run_ids is None or run[0].run.run_id in run_ids),
-        key=lambda run: run[0].run.started_at,
-    )
+    chosen = sorted(runs, key=lambda run: run[0].run.started_at)
     with _naming(place / VERDICTS) as path:
         told = orjson.loads(path.read_bytes()) if path.exists() else []
         verdicts = [decode(Verdict, encode(one)) for one in told]

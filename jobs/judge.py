@@ -11,7 +11,7 @@ from jobs.tolerances import tolerances_for
 from monitor.alerting import step
 from monitor.codec import encode
 from monitor.config_types import Config, ReferenceConfig
-from monitor.decision import CARD, JOINED, KIND, Past, decide, page_threshold
+from monitor.decision import CARD, JOINED, KIND, Before, decide, page_threshold
 from monitor.errors import GoldenError, StoreError
 from monitor.evidence import verdict
 from monitor.ports import Clock, Scorer, Spool
@@ -141,6 +141,16 @@ class Judge:
             ("judged", encode(judged)),
         ])  # fmt: skip
 
+    def _loaded(self, name: str) -> tuple[Scorer, Tolerances | None]:
+        """Load a golden engine with its calibration; one that cannot be used is not kept in memory."""
+        reference = self._config.references[name]
+        scorer = self._scorer_for(reference)
+        try:
+            return scorer, tolerances_for(reference, scorer.fingerprint)
+        except GoldenError:
+            scorer.close()
+            raise
+
     async def _scorer(self, endpoint: Endpoint) -> Scorer | None:
         """The golden engine of the endpoint, loaded when first needed; None where there is none to be had now.
 
@@ -151,16 +161,14 @@ class Judge:
             return None
         if name not in self._scorers and self._clock.monotonic_ns() >= self._try_again_ns.get(name, 0):
             try:
-                scorer = await asyncio.to_thread(self._scorer_for, self._config.references[name])
-                tolerances = tolerances_for(self._config.references[name], scorer.fingerprint)
-                self._scorers[name], self._tolerances[name] = scorer, tolerances
+                self._scorers[name], self._tolerances[name] = await asyncio.to_thread(self._loaded, name)
             except GoldenError as error:
                 log.error("reference %s: %s", name, error)  # noqa: TRY400  # the message says all
                 self._try_again_ns[name] = self._clock.monotonic_ns() + AGAIN_AFTER_NS
         return self._scorers.get(name)
 
 
-def _past(verdicts: Sequence[Verdict], endpoint: str) -> Past:
+def _past(verdicts: Sequence[Verdict], endpoint: str) -> Before:
     """What earlier joint verdicts, newest first, say of the fleet and of `endpoint`."""
     newest: dict[str, Verdict] = {}
     for one in verdicts:
@@ -168,7 +176,7 @@ def _past(verdicts: Sequence[Verdict], endpoint: str) -> Past:
     fleet = {name: one.details["log_e"] for name, one in newest.items() if one.details.get("log_e") is not None}
     own = newest.get(endpoint)
     fleet.pop(endpoint, None)
-    return Past(state=own.details.get("state") if own else None, others=fleet)
+    return Before(state=own.details.get("state") if own else None, others=fleet)
 
 
 async def _wait(stop: asyncio.Event, seconds: float) -> None:

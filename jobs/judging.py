@@ -9,7 +9,7 @@ from datetime import datetime
 import numpy as np
 
 from jobs.alignment import Aligned, align
-from monitor.errors import GoldenError
+from monitor.errors import GoldenError, TaskRefusedError
 from monitor.ports import Detector, Sampler, Scorer, WantsSamples
 from monitor.results import (
     Evidence,
@@ -48,12 +48,18 @@ def _scored(aligned: Sequence[Aligned], scorer: Scorer) -> dict[str, GoldenView]
         return {}
     try:
         scores = scorer.score([item.task for item in aligned if item.task is not None])
-    except GoldenError as error:
+    except TaskRefusedError as error:
         if len(aligned) == 1:
-            return {aligned[0].exchange_id: replace(aligned[0].view(None), problem=str(error))}
+            return _unscored(aligned, error)
         half = len(aligned) // 2
         return {**_scored(aligned[:half], scorer), **_scored(aligned[half:], scorer)}
+    except GoldenError as error:  # a server that does not answer must not be asked again for every half
+        return _unscored(aligned, error)
     return {item.exchange_id: item.view(score) for item, score in zip(aligned, scores, strict=True)}
+
+
+def _unscored(aligned: Sequence[Aligned], error: GoldenError) -> dict[str, GoldenView]:
+    return {item.exchange_id: replace(item.view(None), problem=str(error)) for item in aligned}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +110,8 @@ def _samples(
     asked = {
         exchange.request.prompt_id: exchange.request
         for record in records for exchange in record.exchanges
-        if exchange.request and exchange.request.temperature == 1 and exchange.answered
+        if exchange.request and exchange.request.temperature == 1 and exchange.request.top_p in {None, 1}
+        and exchange.answered
     }  # fmt: skip
     if not isinstance(scorer, Sampler) or not asked:
         return {}

@@ -39,10 +39,11 @@ def run(config: Config, patterns: Sequence[str], kinds: Sequence[str], out: Path
     rows, kept = [], list[Probed]()
     try:
         with interruptible(), scorers(config, entries, console) as golden:
+            # Before anything is sent: a calibration that cannot be used must not cost requests.
+            tolerated = {name: tolerances_for(config.references[name], one.fingerprint) for name, one in golden.items()}
             for one in run_loop(_probe_all(config, entries, probes, _keeper(folder, kept), console)):
                 name = one.endpoint.reference or ""
-                scorer = golden.get(name)
-                tolerances = tolerances_for(config.references[name], scorer.fingerprint) if scorer else None
+                scorer, tolerances = golden.get(name), tolerated.get(name)
                 judged = judge_endpoint(one, scorer, config.detectors, SystemClock(), tolerances=tolerances)
                 evidence_folder.keep_judged(folder, judged)
                 rows.append(row(judged))

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from monitor.causes import Cause, explain
+from monitor.evidence import joint_log_e
 from monitor.results import Evidence, Status, Verdict
-from monitor.stats.evalues import average_e
 
 Level = Literal["top_logprobs", "chosen_logprobs", "text"]
 Area = Literal["prompt", "weights", "sampler"]
@@ -38,11 +38,11 @@ BLIND: dict[Level, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """Where an audit stands: ``log_e`` is the joint evidence in nats, ``open`` what is still undecided."""
+    """Where an audit stands: ``log_e`` is the joint evidence in nats, None without any, ``open`` what is undecided."""
 
     status: Status
     cause: Cause | None
-    log_e: float
+    log_e: float | None
     open: tuple[Area, ...]
 
     @property
@@ -58,12 +58,11 @@ def standing(verdicts: Sequence[Verdict], *, alpha: float) -> Standing:
     wrong. An area is decided when one of its detectors passes and none is suspect. *Pass* when all of `REQUIRED` are.
     """
     heard = [verdict for verdict in verdicts if verdict.detector in AREAS]
-    values = [math.log(verdict.e_value) for verdict in heard if verdict.e_value]
-    log_e = average_e(values) if values else 0.0
+    log_e = joint_log_e(heard)
     certain = any(verdict.status == "fail" and AREAS[verdict.detector] == "prompt" for verdict in heard)
     undecided = tuple(area for area in REQUIRED if not _decided(area, heard))
     cause = explain(heard)
-    if certain or log_e >= math.log(1 / alpha):
+    if certain or (log_e is not None and log_e >= math.log(1 / alpha)):
         return Standing(status="fail", cause=cause, log_e=log_e, open=())
     if cause is not None:
         return Standing(status="suspect", cause=cause, log_e=log_e, open=undecided)

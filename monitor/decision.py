@@ -14,22 +14,25 @@ import numpy as np
 
 from monitor.causes import explain
 from monitor.config_types import Config
-from monitor.evidence import Card, Finding
+from monitor.evidence import Card, Finding, joint_log_e
 from monitor.results import Status, Verdict
 from monitor.stats.change import e_detector, fleet_threshold
-from monitor.stats.evalues import average_e, e_bh
+from monitor.stats.evalues import e_bh
 
 KIND = "fidelity"
 CARD = Card(detector=KIND, version=1, statistic="joint_log_e", unit="nats")
-JOINED = frozenset({"logprob_fidelity", "greedy_flips", "logprob_profile", "sampler", "border", "two_sample"})
-"""Detectors that speak through the joint verdict: their failures open no incident of their own."""
+JOINED = frozenset({"logprob_fidelity", "greedy_flips", "logprob_profile", "sampler", "border"})
+"""Detectors that carry e-values and speak through the joint verdict: their failures open no incident of their own."""
+
+UNDECIDED = frozenset({"undecided"})
+"""Causes of verdicts of detectors that ran and could not decide; all other inconclusive ones could not run."""
 
 MONTH_S = 30 * 86400.0
 _SUSPECT_NATS = math.log(20)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Past:
+class Before:
     """What was known before: state of the endpoint's e-detector, newest log e-value of every other endpoint."""
 
     state: float | None = None
@@ -45,7 +48,7 @@ def page_threshold(config: Config, joined: frozenset[str]) -> float:
 
 
 def decide(
-    alone: Sequence[Verdict], seen: Sequence[Verdict], past: Past, *, threshold: float, alpha: float
+    alone: Sequence[Verdict], seen: Sequence[Verdict], past: Before, *, threshold: float, alpha: float
 ) -> Finding:
     """Join the verdicts of a run.
 
@@ -63,11 +66,12 @@ def decide(
     Notes
     -----
     *Fail* when the e-detector is beyond its threshold; *suspect* when a detector is, or the run alone reaches 20;
-    *pass* when nothing is undecided. A pass starts the e-detector afresh, which can only delay an alarm.
+    *pass* when something passes and nothing that could run is undecided. A pass starts the e-detector afresh, which can
+    only delay an alarm.
     """
     heard = [verdict for verdict in seen if verdict.detector in JOINED]
-    values = [math.log(one.e_value) for one in alone if one.detector in JOINED and one.e_value]
-    log_e = average_e(values) if values else None
+    joined = [one for one in alone if one.detector in JOINED]
+    log_e = joint_log_e(joined)
     state, log_m = past.state, past.state
     if log_e is not None:
         step = e_detector(np.array([[log_e]]), threshold=np.inf, state=None if state is None else [state])
@@ -77,14 +81,16 @@ def decide(
     kept = None if status == "pass" else log_m
     return Finding(
         status=status, cause=cause.cause if cause else _no_cause(status),
-        reason=_reason(heard, log_e, log_m, threshold), effect=log_m, n=len(values), threshold=threshold, log_e=log_e,
+        reason=_reason(heard, log_e, log_m, threshold), effect=log_m,
+        n=sum(one.e_value is not None for one in joined), threshold=threshold, log_e=log_e,
         details={"log_e": log_e, "state": kept, "detectors": {one.detector: one.status for one in heard},
                  **_fleet(log_e, past.others, alpha)},
     )  # fmt: skip
 
 
 def _status(heard: Sequence[Verdict], log_e: float | None, log_m: float | None, threshold: float) -> Status:
-    statuses = {verdict.status for verdict in heard}
+    ran = [one for one in heard if one.status != "inconclusive" or one.cause in UNDECIDED]
+    statuses = {verdict.status for verdict in ran}
     if log_m is not None and log_m >= threshold:
         return "fail"
     if {"fail", "suspect"} & statuses or (log_e is not None and log_e >= _SUSPECT_NATS):

@@ -6,6 +6,7 @@
     ├── ConfigError           one or more mistakes in the configuration (exit 2)
     ├── UsageError            a command was called with something it cannot use (exit 2)
     ├── GoldenError           the golden folder is missing, changed or unusable (exit 2)
+    │   └── TaskRefusedError  one task cannot be scored: beyond the context, the memory or the vocabulary
     └── StoreError            the store cannot be reached or refuses (exit 3)
         └── SpoolFullError    the agent's spool has no room
 
@@ -51,6 +52,10 @@ class UsageError(WeighmasterError):
 
 class GoldenError(WeighmasterError):
     """The golden reference is missing, damaged, changed, or cannot do what was asked."""
+
+
+class TaskRefusedError(GoldenError):
+    """The golden engine works, and one of the tasks is beyond what it can score."""
 
 
 class StoreError(WeighmasterError):

@@ -8,12 +8,13 @@ from datetime import datetime
 from typing import Any
 
 from monitor.results import Evidence, GoldenPosition, GoldenView, Status, Verdict
+from monitor.stats.evalues import average_e
 from monitor.types import Exchange
 from monitor.wire.usage import read_usage
 
 _CERTAIN_NATS = 1e-4  # below this the endpoint's first choice has all the probability there is
 _UNSURE_NATS = 0.05
-_MOST_NATS = 690.0  # e to this is still a number
+_MOST_NATS = 690.0  # e to this, and to less than this, is still a number and not 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +66,7 @@ def verdict(card: Card, finding: Finding, evidence: Evidence, at: datetime) -> V
         n=finding.n,
         threshold=finding.threshold,
         p_value=finding.p_value,
-        e_value=None if finding.log_e is None else math.exp(min(finding.log_e, _MOST_NATS)),
+        e_value=None if finding.log_e is None else math.exp(min(max(finding.log_e, -_MOST_NATS), _MOST_NATS)),
         mde=finding.mde,
         band=finding.band,
         reason=finding.reason,
@@ -101,6 +102,33 @@ def mostly_misread(pairs: Collection[tuple[Exchange, GoldenView]]) -> bool:
     return bool(known) and sum(known) * 2 > len(known)
 
 
+def split_is_known(view: GoldenView) -> bool:
+    """Whether it is known which tokens the answer had.
+
+    It is not where only text is there, and the endpoint counts another number of tokens than golden makes of it.
+    """
+    return view.tokens_from != "text" or view.canonical is not False
+
+
+def not_answered(evidence: Evidence, probes: Collection[str]) -> tuple[str, str] | None:
+    """Return cause and words where no run of `probes` has an answer, or no reference; None where both are there."""
+    runs = {run.run_id for run in evidence.runs if run.probe in probes}
+    if not runs:
+        return "not_asked", f"no run of {' or '.join(sorted(probes))}"
+    if not any(exchange.answered for exchange in evidence.exchanges if exchange.run_id in runs):
+        return "no_answers", "no complete answer"
+    return None if evidence.golden else ("no_reference", "no golden reference for this endpoint")
+
+
+def says_nothing_of_weights(n: int) -> Finding:
+    """Return the finding on `n` prompts or answers whose logprobs are those after the sampler."""
+    return Finding(
+        status="inconclusive", cause="logprob_semantics", n=n,
+        reason="the endpoint is certain where golden is not: it gives logprobs after the sampler, which say nothing of "
+        "the weights; go by text, or ask at temperature 1",
+    )  # fmt: skip
+
+
 def after_sampler(positions: Iterable[GoldenPosition]) -> bool:
     """Whether the endpoint's logprobs are those after temperature 0: all on one token, where golden is not sure.
 
@@ -108,3 +136,9 @@ def after_sampler(positions: Iterable[GoldenPosition]) -> bool:
     """
     unsure = [one for one in positions if one.endpoint_top and one.golden_top1_logprob < -_UNSURE_NATS]
     return bool(unsure) and 2 * sum(max(one.endpoint_top) > -_CERTAIN_NATS for one in unsure) > len(unsure)
+
+
+def joint_log_e(verdicts: Iterable[Verdict]) -> float | None:
+    """Natural log of the mean e-value of those `verdicts` that carry one; None where none does."""
+    values = [math.log(one.e_value) for one in verdicts if one.e_value is not None]
+    return average_e(values) if values else None

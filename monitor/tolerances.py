@@ -18,7 +18,6 @@ _ALIASES = {"float8": "fp8", "e4m3": "fp8", "e5m2": "fp8", "w8a8": "int8", "w8a1
             "awq": "int4", "gptq": "int4", "w4a16": "int4", "w4a8": "int4", "4bit": "int4", "bnb_4bit": "nf4",
             "bnb_8bit": "int8"}  # fmt: skip
 
-_WEIGHTS = re.compile(r"(fp8|int8|int4|nf4|q\d_\d|q\d_k)([-+].*)?")
 _NUMBERS = re.compile(r"(fp8|fp6|fp4|mxfp4|mxfp8|nvfp4|int8|int4|nf4)(_.+)?")
 _GGUF = re.compile(r"(i?q\d_(?:\d|k|nl|xs|xxs|s|m))(_[sml]|_xl)?")
 
@@ -73,6 +72,7 @@ def _by_precision(metric: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _class_of_variant(name: str) -> str | None:
-    """Precision of a variant of weights by its name: ``int8-g64`` is int8, ``fp8-channel`` fp8; None for others."""
-    found = _WEIGHTS.fullmatch(name.lower())
-    return precision_class(found.group(1)) if found else None
+    """Precision of a variant of weights by its name: ``int8-g64`` is int8, ``Q4_0+emb-Q8_0`` q4_0; None for others."""
+    scheme = name.partition("+")[0]
+    found = precision_class(scheme)
+    return found if is_precision(scheme) and found != FULL else None

@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from monitor.errors import GoldenError
+from monitor.errors import TaskRefusedError
 from monitor.ports import Floats, Ints, Scores, ScoreTask
 
 _REMEMBERED = 8
@@ -77,7 +77,7 @@ def check(tasks: Sequence[ScoreTask], *, n_vocab: int, context: int | None) -> N
 
     Raises
     ------
-    GoldenError
+    TaskRefusedError
         When a prompt is empty, a sequence exceeds the context, or an id is outside the vocabulary.
     ValueError
         When ``gather`` is neither empty nor as long as the answer (our bug).
@@ -85,16 +85,16 @@ def check(tasks: Sequence[ScoreTask], *, n_vocab: int, context: int | None) -> N
     for at, task in enumerate(tasks):
         place = f"score task {at}"
         if not task.prompt_ids:
-            raise GoldenError(f"{place}: empty prompt; the first token of an answer needs something before it")
+            raise TaskRefusedError(f"{place}: empty prompt; the first token of an answer needs something before it")
         if context is not None and n_inputs(task) > context:
-            raise GoldenError(
+            raise TaskRefusedError(
                 f"{place}: {n_inputs(task)} tokens exceed the golden model's context of {context}; shorten the answer"
             )
         if task.gather and len(task.gather) != len(task.completion_ids):
             raise ValueError(f"{place}: gather has {len(task.gather)} positions, answer {len(task.completion_ids)}")
         for ids in (task.prompt_ids, task.completion_ids, *task.gather):
             if ids and not 0 <= min(ids) <= max(ids) < n_vocab:
-                raise GoldenError(f"{place}: token ids {min(ids)}..{max(ids)} leave the vocabulary of {n_vocab}")
+                raise TaskRefusedError(f"{place}: token ids {min(ids)}..{max(ids)} leave the vocabulary of {n_vocab}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Protocol, TypeVar
 
-from monitor.errors import GoldenError
+from monitor.errors import TaskRefusedError
 from monitor.ports import Scores, ScoreTask
 from reference.batches import Past, Row, Table, plan, unanswered, unpack
 
@@ -45,7 +45,7 @@ def score_batches(
 
     Raises
     ------
-    GoldenError
+    TaskRefusedError
         When a single sequence exceeds the memory.
     """
     yield [(at, unanswered(top_k)) for at, task in enumerate(tasks) if not task.completion_ids]
@@ -76,7 +76,7 @@ def halving(compute: Callable[[list[_T]], _U], batch: list[_T]) -> Iterator[tupl
 
     Raises
     ------
-    GoldenError
+    TaskRefusedError
         When one element alone exceeds the memory.
     """
     result: _U | None = None
@@ -86,7 +86,7 @@ def halving(compute: Callable[[list[_T]], _U], batch: list[_T]) -> Iterator[tupl
         yield batch, result
         return
     if len(batch) == 1:
-        raise GoldenError(BEYOND_MEMORY)
+        raise TaskRefusedError(BEYOND_MEMORY)
     half = len(batch) // 2
     yield from halving(compute, batch[:half])
     yield from halving(compute, batch[half:])

@@ -8,7 +8,7 @@ import pytest
 from jobs import evidence_folder
 from jobs.audit import Audit, Audited, listens_to, looking
 from jobs.audit_now import questions
-from jobs.audit_report import Budget
+from jobs.audit_report import Budget, spent_on
 from jobs.audit_table import audit_row, audit_table
 from jobs.clock import SystemClock
 from jobs.pipeline import Judged, Probed
@@ -16,8 +16,9 @@ from jobs.settings import catalogues
 from jobs.terminal import show
 from monitor.codec import encode
 from monitor.errors import UsageError
-from monitor.results import RunRecord
-from monitor.types import Capture, Endpoint
+from monitor.results import GoldenView, RunRecord
+from monitor.types import Capture, Choice, Endpoint, Exchange, Request
+from tests.detectors.made import run_of
 from tests.fakes.golden import FakeEndpoint, FakeScorer
 
 TARGET = Endpoint(
@@ -176,6 +177,19 @@ async def test_a_missing_or_damaged_capture_is_named(tmp_path: Path) -> None:
             second.write_bytes(content)
         with pytest.raises(UsageError, match=rf"001\.capture: evidence that cannot be read: .*{why}"):
             evidence_folder.read(tmp_path)
+
+
+def test_tokens_that_nobody_counted_are_the_most_that_they_can_be() -> None:
+    """Zero would let a budget run for ever."""
+    asked = Request(prompt_id="p", messages=({"role": "user", "content": "x" * 40},), max_tokens=24)
+    cut = Exchange(outcome="truncated", request=asked, token_events=3, choices=(Choice(content="abc"),))
+    refused = Exchange(outcome="rate_limited", request=asked)
+    view = GoldenView(exchange_id="", run_id="", prompt_tokens=31, completion_tokens=7)
+    record = RunRecord(run=run_of(), exchanges=(cut, refused), observations=())
+    unseen, seen = spent_on(TARGET, [record], {}), spent_on(TARGET, [record], {"": view})
+    assert (unseen.tokens_in, unseen.tokens_out) == (26, 24)
+    assert (seen.tokens_in, seen.tokens_out) == (31, 7)
+    assert unseen.ends == "1 truncated, 1 rate_limited"
 
 
 async def test_the_table_holds_the_numbers(capsys: pytest.CaptureFixture[str]) -> None:

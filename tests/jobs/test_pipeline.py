@@ -12,7 +12,7 @@ from jobs.verdict_table import row
 from monitor.detectors.accounting import Accounting
 from monitor.detectors.availability import Availability
 from monitor.detectors.logprob_fidelity import LogprobFidelity
-from monitor.errors import GoldenError
+from monitor.errors import GoldenError, TaskRefusedError
 from monitor.ports import Scores, ScoreTask
 from monitor.results import Tolerances
 from monitor.types import Endpoint
@@ -82,7 +82,7 @@ class Narrow(FakeScorer):
 
     def score(self, tasks: Sequence[ScoreTask], *, top_k: int = 20) -> list[Scores]:
         if any(len(task.prompt_ids) > self.most for task in tasks):
-            raise GoldenError("exceeds the golden model's context")
+            raise TaskRefusedError("exceeds the golden model's context")
         return super().score(tasks, top_k=top_k)
 
 
@@ -95,6 +95,22 @@ async def test_what_the_golden_engine_refuses_costs_no_other_exchange() -> None:
     assert 0 < len(refused) < len(views)
     assert all((one.prompt_tokens or 0) > Narrow.most for one in refused)
     assert all(one.positions for one in views if not one.problem)
+
+
+class Down(FakeScorer):
+    """A golden server that does not answer."""
+
+    def score(self, tasks: Sequence[ScoreTask], *, top_k: int = 20) -> list[Scores]:
+        self.n_calls += 1
+        raise GoldenError("is the golden server running?")
+
+
+async def test_a_golden_server_that_is_down_is_asked_once() -> None:
+    result, _ = await judged()
+    down = Down()
+    views = view(result.probed.records, down).values()
+    assert {one.problem for one in views} == {"is the golden server running?"}
+    assert down.n_calls == 1
 
 
 async def test_tolerances_of_other_weights_are_not_used() -> None:

@@ -72,7 +72,7 @@ def test_one_detector_that_doubts_keeps_its_area_open() -> None:
 
 def test_detectors_that_an_audit_does_not_listen_to_change_nothing() -> None:
     found = standing([said("availability", "fail", cause="truncated", log_e=50.0)], alpha=ALPHA)
-    assert (found.status, found.log_e, found.cause) == ("inconclusive", 0.0, None)
+    assert (found.status, found.log_e, found.cause) == ("inconclusive", None, None)
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,11 @@ import pytest
 
 from jobs.settings import catalogues
 from monitor.config import load
-from monitor.decision import JOINED, Past, decide, page_threshold
-from monitor.evidence import Finding
+from monitor.decision import JOINED, Before, decide, page_threshold
+from monitor.evidence import Card, Finding, joint_log_e, verdict
+from monitor.results import Evidence
+from monitor.stats.change import fleet_threshold
+from tests.detectors.made import AT, endpoint
 from tests.monitor.test_audit import said
 
 PAGE = math.log(10_000)
@@ -19,7 +22,7 @@ def joint(
     log_e: float | None, *, state: float | None = None, others: dict[str, float] | None = None, **more: Any
 ) -> Finding:
     found = [said("logprob_fidelity", more.get("status", "inconclusive"), cause=more.get("cause"), log_e=log_e)]
-    return decide(found, found, Past(state=state, others=others or {}), threshold=PAGE, alpha=0.01)
+    return decide(found, found, Before(state=state, others=others or {}), threshold=PAGE, alpha=0.01)
 
 
 def told(finding: Finding) -> dict[str, Any]:
@@ -56,7 +59,7 @@ def test_evidence_without_a_detector_that_names_it_is_called_unexplained() -> No
 def test_the_run_alone_goes_into_the_detector_and_all_that_is_known_names_the_cause() -> None:
     alone = [said("greedy_flips", "suspect", cause="weights", log_e=4.0)]
     seen = [said("greedy_flips", "fail", cause="kv_cache", log_e=40.0)]
-    found = decide(alone, seen, Past(), threshold=PAGE, alpha=0.01)
+    found = decide(alone, seen, Before(), threshold=PAGE, alpha=0.01)
     assert found.effect == pytest.approx(4.0)
     assert found.cause == "kv_cache"
 
@@ -88,19 +91,40 @@ def test_the_threshold_counts_the_runs_of_the_whole_fleet() -> None:
 
 
 def test_a_faithful_fleet_is_paged_for_as_rarely_as_configured() -> None:
-    """Type I: 200 endpoints x 720 hourly looks with e-values at the edge of the null (mean 1): 1 page a month."""
-    rng, pages, months = np.random.default_rng(5), 0, 20
-    threshold = math.log(200 * 720)
-    for _ in range(months):
-        log_m = np.full(200, -np.inf)
-        for _ in range(720):
-            log_m = np.logaddexp(0, log_m) + rng.normal(-0.5, 1.0, 200)  # log-normal with mean 1
-            beyond = log_m >= threshold
-            pages += int(beyond.sum())
-            log_m[beyond] = -np.inf
-    assert pages / months <= 1.3
+    """Type I: 40 endpoints, 360 runs each, e-values at the edge of the null (log-normal, mean 1), one page accepted."""
+    rng, pages, months = np.random.default_rng(5), 0, 5
+    threshold = fleet_threshold(40, 360, false_alarms=1.0)
+    for _ in range(months * 40):
+        state: float | None = None
+        for log_e in rng.normal(-0.5, 1.0, 360):
+            found = decide([said("greedy_flips", "inconclusive", cause="undecided", log_e=float(log_e))], [],
+                           Before(state=state), threshold=threshold, alpha=0.01)  # fmt: skip
+            paged = found.status == "fail"
+            pages += paged
+            state = None if paged else state_of(found)
+    assert pages / months <= 1 + 3 * (1 / months) ** 0.5
 
 
-def test_what_is_joined_exists_and_opens_no_incident_of_its_own() -> None:
+def test_what_could_not_run_holds_no_pass_up_and_is_none_itself() -> None:
+    """An endpoint without logprobs passes by its text; one where nothing could run does not pass."""
+    blind = said("logprob_fidelity", "inconclusive", cause="no_logprobs")
+    passed = said("greedy_flips", "pass", log_e=-2.0)
+    assert decide([passed], [passed, blind], Before(), threshold=PAGE, alpha=0.01).status == "pass"
+    assert decide([], [blind], Before(), threshold=PAGE, alpha=0.01).status == "inconclusive"
+    open_still = said("sampler", "inconclusive", cause="undecided", log_e=0.0)
+    assert decide([passed], [passed, open_still], Before(), threshold=PAGE, alpha=0.01).status == "inconclusive"
+
+
+def test_an_e_value_too_small_for_a_float_still_lowers_the_mean() -> None:
+    """Oracle: the mean of e^8 and about 0 is e^8 / 2."""
+    card = Card(detector="greedy_flips", version=1, statistic="s", unit="u")
+    tiny = verdict(card, Finding(status="pass", cause=None, reason="", log_e=-5000.0),
+                   Evidence(endpoint=endpoint(), runs=(), exchanges=()), AT)  # fmt: skip
+    assert joint_log_e([said("sampler", "fail", log_e=8.0), tiny]) == pytest.approx(8.0 - math.log(2))
+    assert joint_log_e([said("sampler", "inconclusive")]) is None
+
+
+def test_what_is_joined_exists_and_what_has_no_e_value_speaks_for_itself() -> None:
     kinds: Any = catalogues().detectors
     assert set(kinds) >= JOINED
+    assert "two_sample" not in JOINED

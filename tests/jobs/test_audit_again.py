@@ -1,0 +1,95 @@
+"""Verdicts out of evidence alone: what agrees, what does not, and what is refused. Golden weights are fake ones."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from jobs import audit_again, evidence_folder
+from jobs.audit import Audited
+from jobs.pipeline import Judged, Probed
+from jobs.settings import catalogues
+from monitor import decision
+from monitor.config import Config, load
+from monitor.errors import UsageError
+from monitor.results import RunRecord
+from monitor.types import Capture
+from tests.fakes.golden import FakeEndpoint, FakeScorer
+from tests.jobs.test_audit import TARGET, audit_of
+
+YAML = """
+references: {golden: {path: nowhere}}
+endpoints: [{name: acme/m, base_url: "http://127.0.0.1:1", model: m, reference: golden}]
+"""
+
+
+@pytest.fixture
+def config(monkeypatch: pytest.MonkeyPatch) -> Config:
+    monkeypatch.setattr(audit_again, "scorer_for", lambda _reference: FakeScorer())
+    return load(YAML, {}, catalogues())
+
+
+@pytest.fixture
+async def evidence(tmp_path: Path) -> Path:
+    """The folder of an audit of other weights."""
+
+    def keep(record: RunRecord, captures: tuple[Capture, ...]) -> None:
+        evidence_folder.keep_probed(tmp_path, Probed(endpoint=TARGET, records=(record,), captures=(captures,)))
+
+    found: Audited = await audit_of().run(FakeEndpoint(noise=0.5), seed=11, keep=keep)
+    probed = Probed(endpoint=TARGET, records=found.records, captures=found.captures)
+    verdicts = (found.verdict, *found.rounds[-1].verdicts)
+    evidence_folder.keep_judged(tmp_path, Judged(probed=probed, views=found.golden.views, verdicts=verdicts))
+    return tmp_path
+
+
+def changed(folder: Path, change: Callable[[list[dict[str, Any]]], object]) -> None:
+    path = next(folder.glob("*/verdicts.json"))
+    verdicts = json.loads(path.read_text("utf-8"))
+    change(verdicts)
+    path.write_bytes(orjson.dumps(verdicts))
+
+
+def told(capsys: pytest.CaptureFixture[str]) -> dict[str, bool]:
+    return {row["detector"]: row["same"] for row in json.loads(capsys.readouterr().out)["endpoints"]}
+
+
+def test_all_verdicts_come_out_as_they_were(
+    config: Config, evidence: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert audit_again.run(config, str(evidence), as_json=True) == 1  # a failure, as then
+    same = told(capsys)
+    assert {"audit", "logprob_fidelity", "greedy_flips", "accounting"} <= set(same)
+    assert all(same.values()), same
+
+
+def test_a_number_that_was_changed_is_noticed(
+    config: Config, evidence: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def tamper(verdicts: list[dict[str, Any]]) -> None:
+        one = next(one for one in verdicts if one["detector"] == "logprob_fidelity")
+        one["effect"] *= 1.01
+
+    changed(evidence, tamper)
+    assert audit_again.run(config, str(evidence), as_json=True) == 1
+    same = told(capsys)
+    assert not same["logprob_fidelity"]
+    assert same["greedy_flips"]
+
+
+def test_missing_runs_and_verdicts_on_several_runs_are_refused(config: Config, evidence: Path) -> None:
+    changed(evidence, lambda verdicts: verdicts[0]["run_ids"].append("gone"))
+    with pytest.raises(UsageError, match=r"runs of verdict .* are missing"):
+        audit_again.run(config, str(evidence), as_json=True)
+    for kind in (decision.KIND, "speed_shift"):
+        changed(evidence, lambda verdicts, kind=kind: verdicts[0].update(detector=kind))  # type: ignore[misc]
+        with pytest.raises(UsageError, match=f"{kind} rests on earlier runs"):
+            audit_again.run(config, str(evidence), as_json=True)
+
+
+def test_neither_folder_nor_store(config: Config) -> None:
+    with pytest.raises(UsageError, match="no such folder, and the store does not answer"):
+        audit_again.run(config, "0123456789", as_json=True)
