@@ -26,7 +26,7 @@ lint: $(STAMP)
 test: $(STAMP) lint
 	$(BIN)/pytest $(ARGS)
 
-test-vllm: $(STAMP)  ## The golden engines against a real vLLM: 3.5 GB to install once, some minutes.
+test-vllm: $(STAMP)  ## The golden engines against a real vLLM: 3.4 GB to install once, some minutes.
 	tests/engines/install_vllm.sh
 	nice -n 5 $(BIN)/pytest -m vllm -s tests/engines/test_vllm.py
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaln
 
-from monitor.stats.checks import Floats, vector
-from monitor.stats.eprocess import EProcess, Interval, likelihood_interval, mixture_process
+from monitor.stats.checks import vector
+from monitor.stats.eprocess import EProcess, mixture_process
 
 STAKES = tuple(0.95 * 2.0**-step for step in range(12))
 """Bets as shares of the largest that cannot ruin: within a factor of two of every best bet down to 1/2000."""
@@ -21,9 +21,6 @@ CUT_NATS = 5.0
 
 BETA_SHAPES = ((0.6, 1.0), (0.8, 1.0), (1.25, 1.0), (1.0, 0.6), (1.0, 0.8), (1.0, 1.25), (0.7, 0.7), (1.6, 1.6))
 """Alternatives to uniform: crowded low, high, at both ends, in the middle."""
-
-POWERS = (0.7, 0.8, 0.9, 0.95, 1.05, 1.1, 1.25, 1.5, 2.0)
-"""Declared temperature over served temperature: 1.25 is T = 1.0 served as 0.8."""
 
 
 def score_process(scores: ArrayLike, losses: ArrayLike) -> EProcess:
@@ -120,38 +117,3 @@ def pit_process(values: ArrayLike) -> EProcess:
     log_u, log_rest = np.log(u), np.log1p(-np.minimum(u, 1 - 2.0**-53))
     columns = [(a - 1) * log_u + (b - 1) * log_rest - float(betaln(a, b)) for a, b in BETA_SHAPES]
     return mixture_process(np.column_stack(columns))
-
-
-def _tempered(logprobs: ArrayLike, log_sums: ArrayLike, powers: ArrayLike) -> tuple[Floats, Floats]:
-    lp, grid = vector("logprobs", logprobs, high=1e-6), vector("powers", powers, low=0)
-    sums = np.asarray(log_sums, dtype=np.float64)
-    if sums.shape != (lp.size, grid.size) or not np.isfinite(sums).all():
-        raise ValueError(f"`log_sums` must be finite, of shape ({lp.size}, {grid.size}), not {sums.shape}")
-    return (grid - 1) * lp[:, np.newaxis] - sums, grid
-
-
-def tempering_process(logprobs: ArrayLike, log_sums: ArrayLike, powers: ArrayLike = POWERS) -> EProcess:
-    """Exact likelihood-ratio evidence that tokens were drawn at another temperature than declared.
-
-    Parameters
-    ----------
-    logprobs
-        Shape (t,): golden logprob of each returned token at the declared temperature.
-    log_sums
-        Shape (t, j): ``ln sum_v p(v)^power`` over the vocabulary at the same positions.
-    powers
-        Shape (j,): declared over served temperature.
-
-    Notes
-    -----
-    H0: tokens are drawn from golden. Under power b the density is ``p^b / sum p^b``. Cost O(t j).
-    """
-    return mixture_process(_tempered(logprobs, log_sums, powers)[0])
-
-
-def power_interval(
-    logprobs: ArrayLike, log_sums: ArrayLike, powers: ArrayLike, *, confidence: float = 0.95
-) -> Interval:
-    """Anytime-valid interval for declared over served temperature; `powers` ascending, 1 among them."""
-    ratios, grid = _tempered(logprobs, log_sums, powers)
-    return likelihood_interval(ratios, grid, confidence=confidence)

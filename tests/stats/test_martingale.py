@@ -6,12 +6,9 @@ from scipy.stats import beta
 
 from monitor.stats.martingale import (
     BETA_SHAPES,
-    POWERS,
     pit_process,
-    power_interval,
     score_process,
     surprisal_process,
-    tempering_process,
 )
 from tests.stats.worlds import draw, logits
 
@@ -91,33 +88,6 @@ def test_level_and_power_of_pit() -> None:
     assert np.isfinite(pit_process([1.0, 1e-300]).final)
 
 
-def log_sums(table: np.ndarray, powers: np.ndarray) -> np.ndarray:
-    return np.stack([np.logaddexp.reduce(power * table, axis=1) for power in powers], axis=1)
-
-
-def test_tempering_is_a_likelihood_ratio() -> None:
-    """Exact sum over the vocabulary: expectation 1 at every position and power."""
-    table = logits(np.random.default_rng(25), 5, VOCABULARY)
-    sums = log_sums(table, np.array([0.7, 1.4]))
-    for row in range(5):
-        ratios = [np.exp(tempering_process([lp], sums[row : row + 1], (0.7, 1.4)).final) for lp in table[row]]
-        assert np.exp(table[row]) @ ratios == pytest.approx(1.0, abs=1e-12)
-
-
-def test_tempering_finds_the_temperature() -> None:
-    """T = 0.8 (power 1.25): found at .001, and the 95% interval holds 1.25 in at least 18 of 20 worlds."""
-    rng = np.random.default_rng(26)
-    grid = np.linspace(0.5, 2.0, 31)
-    covered = found = 0
-    for _ in range(20):
-        table, surprisal, _ = world(rng, 0.8)
-        found += tempering_process(-surprisal, log_sums(table, np.array(POWERS))).looks_to(0.001) is not None
-        interval = power_interval(-surprisal, log_sums(table, grid), grid)
-        covered += interval.low <= 1.25 <= interval.high
-    assert found >= 19
-    assert covered >= 18
-
-
 def test_unusable_input() -> None:
     with pytest.raises(ValueError, match="losses"):
         score_process([-2.0], 1.0)
@@ -127,5 +97,3 @@ def test_unusable_input() -> None:
         surprisal_process([1.0], [1.0, 2.0], vocabulary=100)
     with pytest.raises(ValueError, match="positive"):
         pit_process([0.0])
-    with pytest.raises(ValueError, match="log_sums"):
-        tempering_process([-1.0], [[0.0]])
