@@ -13,6 +13,7 @@ from rich.table import Table
 from jobs.golden import ensure_golden
 from jobs.out_file import require_writable
 from jobs.still_working import telling
+from jobs.terminal import show, show_document
 from monitor.codec import plain
 from monitor.errors import GoldenError, UsageError
 from monitor.ports import Floats, Ints
@@ -63,7 +64,7 @@ def run(
     UsageError
         When a variant is unknown or changes more than weights, none is to be caught, or `out` cannot be written.
     GoldenError
-        When the golden weights cannot be used, or no prompt is a border prompt.
+        When the golden weights cannot be used, no prompt is a border prompt, or one of `degraded` turns hardly any.
     """
     require_writable(out)
     if not weights_only(degraded):
@@ -75,9 +76,9 @@ def run(
     out.write_text(_yaml(found), "utf-8")
     console.print(f"written: {out}", markup=False, soft_wrap=True)
     if as_json:
-        print(orjson.dumps(plain(found)).decode())  # noqa: T201  # the document that --json promises
+        show_document(plain(found))
     else:
-        Console(width=None if Console().is_terminal else 120).print(_table(found))
+        show(_table(found))
     return 0
 
 
@@ -87,6 +88,16 @@ def _mined(
 ) -> dict[str, Any]:  # fmt: skip
     golden = folder or ensure_golden(home, report)
     engine = _engine(golden, device)
+    try:
+        return _mined_with(engine, golden, n=n, degraded=degraded, faithful=faithful, device=device, report=report)
+    finally:
+        engine.close()
+
+
+def _mined_with(
+    engine: Any, golden: Path, *, n: int, degraded: Sequence[str], faithful: Sequence[str], device: str,
+    report: Callable[[str], None],
+) -> dict[str, Any]:  # fmt: skip
     texts, some, tokens, gaps = _near_ties(engine, n * TIES, report)
 
     def by_variant(names: Sequence[str]) -> dict[str, Floats]:
@@ -157,9 +168,9 @@ def _result(
     rows = np.array([one.index for one in chosen])
     shares = {name: float((lead[rows] < 0).mean()) for name, lead in {**faithful, **degraded}.items()}
     gaps = np.array([one.gap_nats for one in chosen])
+    p0 = max(_LEAST_RATE, round(faithful_rate(gaps, about["noise_nats"]), 3))
     return {
-        **about, "n": len(chosen), "p0": max(_LEAST_RATE, round(faithful_rate(gaps, about["noise_nats"]), 3)),
-        "degraded": round(_UNSEEN * min(shares[name] for name in degraded), 2),
+        **about, "n": len(chosen), "p0": p0, "degraded": _caught({name: shares[name] for name in degraded}, p0),
         "flips": [
             {"variant": name, "faithful": name in faithful, "share": share} for name, share in shares.items()
         ],
@@ -168,6 +179,18 @@ def _result(
             for one, text in zip(chosen, texts, strict=True)
         ],
     }  # fmt: skip
+
+
+def _caught(shares: Mapping[str, float], p0: float) -> float:
+    """The share of flips to expect of degraded weights; must exceed `p0`, or the configuration would be refused."""
+    mildest = min(shares, key=shares.__getitem__)
+    share = round(_UNSEEN * shares[mildest], 2)
+    if share <= p0:
+        raise GoldenError(
+            f"{mildest} turns {shares[mildest]:.0%} of the border prompts, no more than faithful engines may: "
+            "leave it out of --variants, or mine prompts for it alone"
+        )
+    return share
 
 
 def _yaml(found: dict[str, Any]) -> str:

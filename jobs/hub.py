@@ -17,7 +17,9 @@ _WANTED = (
     "config*.json", "generation_config.json", "tokenizer*", "chat_template*", "special_tokens_map.json",
     "*.safetensors", "*.safetensors.index.json",
 )  # fmt: skip
-_CODE = ("*.py", "*.pkl", "*.bin", "*.pt", "*.pth")
+_DATA = ("*.json", "*.jinja", "*.txt", "*.model", "*.safetensors")
+"""Endings of files that hold data: pickles have many, so these are named and not those."""
+
 # The same weights once more, under the names of another library.
 _TWICE = ("consolidated*",)
 _NEEDED = ("config.json", "tokenizer.json", "*.safetensors")
@@ -43,7 +45,7 @@ def fetch(repo: str, revision: str | None, folder: Path, report: Callable[[str],
     place = urlsplit(constants.ENDPOINT).netloc.rpartition("@")[2]
     # The bases are errors of the hub's HTTP library, whichever that is, and of the system.
     bases = cast("tuple[type[Exception], ...]", errors.HfHubHTTPError.__bases__)
-    expected: tuple[type[Exception], ...] = (*bases, errors.HFValidationError, RuntimeError)
+    expected: tuple[type[Exception], ...] = (*bases, errors.HFValidationError)
     try:
         return _fetch(repo, revision, folder, lambda line: report(f"{line} from {place}"))
     except expected as error:
@@ -63,7 +65,11 @@ def _fetch(repo: str, revision: str | None, folder: Path, report: Callable[[str]
     wanted = _chosen([one.rfilename for one in found.siblings or ()], f"{repo} at {commit}")
     _check_folder(folder, wanted, repo)
     report(f"fetching {len(wanted)} files of {repo} at {commit}")
-    snapshot_download(repo, revision=commit, local_dir=folder, allow_patterns=wanted)
+    try:
+        snapshot_download(repo, revision=commit, local_dir=folder, allow_patterns=wanted)
+    except RuntimeError as error:
+        # A transfer that breaks off is a bare RuntimeError, there and in what it transfers with; its text may name ids.
+        raise GoldenError(f"{repo}: the transfer broke off ({type(error).__name__}); try again, it goes on") from error
     return commit
 
 
@@ -92,8 +98,8 @@ def _refusal(error: Exception, repo: str, revision: str | None, place: str) -> W
 
 def _chosen(names: Collection[str], of: str) -> list[str]:
     """The files of a golden folder among `names`; sub-folders hold other formats."""
-    top = [name for name in names if "/" not in name and not _matches(name, (*_CODE, *_TWICE))]
-    wanted = sorted(name for name in top if _matches(name, _WANTED))
+    top = [name for name in names if "/" not in name and not _matches(name, _TWICE)]
+    wanted = sorted(name for name in top if _matches(name, _WANTED) and _matches(name, _DATA))
     for needed in _NEEDED:
         if not any(fnmatchcase(name, needed) for name in wanted):
             raise GoldenError(f"{of}: has no {needed}, which a golden folder needs (pickled weights are never fetched)")

@@ -1,5 +1,6 @@
 """``weighmaster identify``: names what endpoints serve, out of a bank of variants of the golden weights."""
 
+import asyncio
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -26,7 +27,7 @@ from monitor.config_types import Config, EndpointConfig
 from monitor.detectors.identify import Identify, deviations
 from monitor.errors import UsageError
 from monitor.ports import Client, Probe, Scorer
-from monitor.results import Evidence, RunRecord, Verdict
+from monitor.results import Evidence, Prediction, RunRecord, Verdict
 from monitor.types import Capture
 from probes.heartbeat import Heartbeat
 from probes.run import run_probe
@@ -47,7 +48,7 @@ class Identified:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Asked:
-    """What one endpoint is asked with, and looked at with."""
+    """What one endpoint is asked with, and looked at with: ``look`` takes the records of one round."""
 
     entry: EndpointConfig
     detector: Identify
@@ -79,11 +80,11 @@ def run(config: Config, patterns: Sequence[str], out: Path, *, n: int, top_k: in
                 _made(config, entry, golden[str(entry.endpoint.reference)], tell, n=n, top_k=top_k)
                 for entry in entries
             ]
-            found = run_loop(_all(made, config, folder, tell))
+            verdicts = run_loop(_all(made, config, folder, tell))
     except KeyboardInterrupt:
-        tell(f"stopped; rounds that were finished are in {folder}, predictions are kept")
+        tell(f"stopped; rounds and verdicts that were finished are in {folder}, predictions are kept")
         return INTERRUPTED
-    return _finish(found, folder, console, as_json=as_json)
+    return _finish(verdicts, folder, console, as_json=as_json)
 
 
 def _made(
@@ -111,16 +112,19 @@ def _made(
 
 async def _all(
     asked: Sequence[_Asked], config: Config, folder: Path, tell: Callable[[str], None]
-) -> list[Identified]:
-    clock, found = SystemClock(), []
+) -> list[Verdict]:
+    clock, verdicts = SystemClock(), []
     async with Heartbeat(clock).beating() as heartbeat:
         for one in asked:
             client = client_of(one.entry, clock, heartbeat)
             try:
-                found.append(await _one(one, client, config, folder, tell))
+                found = await _one(one, client, config, folder, tell)
             finally:
                 await client.aclose()
-    return found
+            # At once: who stops a later endpoint keeps this one.
+            _keep(found, folder, tell)
+            verdicts.append(found.verdict)
+    return verdicts
 
 
 async def _one(
@@ -130,6 +134,7 @@ async def _one(
     endpoint, clock = asked.entry.endpoint, SystemClock()
     records: list[RunRecord] = []
     captures: list[tuple[Capture, ...]] = []
+    golden = GoldenSide()
     seed = secrets.randbits(31)
     for probe in asked.probes:
         record, seen = await run_probe(
@@ -139,10 +144,11 @@ async def _one(
         records.append(record)
         captures.append(seen)
         evidence_folder.keep_probed(folder, Probed(endpoint=endpoint, records=(record,), captures=(seen,)))
-        golden = asked.look(records)
+        # Golden weights take minutes, and the heartbeat must go on.
+        golden = _together(golden, await asyncio.to_thread(asked.look, [record]))
         evidence = evidence_of(endpoint, records, golden)
         # It draws nothing, whatever the generator.
-        verdict = asked.detector.run(evidence, at=clock.now(), rng=np.random.default_rng(0))
+        verdict = await asyncio.to_thread(asked.detector.run, evidence, at=clock.now(), rng=np.random.default_rng(0))
         tell(f"{endpoint.name}: {sum(len(one.exchanges) for one in records)} requests: {verdict.reason}")
         if _is_decided(verdict, asked.detector) or not any(one.answered for one in record.exchanges):
             break
@@ -150,21 +156,33 @@ async def _one(
     return Identified(evidence=evidence, verdict=verdict, probed=probed, golden=golden)
 
 
+def _together(before: GoldenSide, new: GoldenSide) -> GoldenSide:
+    """Both golden sides: views and predictions of all rounds."""
+    predictions: dict[str, Prediction] = {one.variant: one for one in before.predictions}
+    for one in new.predictions:
+        known = predictions[one.variant].logprobs if one.variant in predictions else {}
+        predictions[one.variant] = replace(one, logprobs={**known, **one.logprobs})
+    return replace(new, views={**before.views, **new.views}, predictions=tuple(predictions.values()))
+
+
 def _is_decided(verdict: Verdict, detector: Identify) -> bool:
     families = verdict.details.get("families") or {}
     return bool(families) and max(families.values()) >= detector.sure
 
 
-def _finish(found: Sequence[Identified], folder: Path, console: Console, *, as_json: bool) -> int:
-    for one in found:
-        judged = Judged(probed=one.probed, views=one.golden.views, verdicts=(one.verdict,))
-        evidence_folder.keep_judged(folder, judged)
-        place = folder / one.probed.endpoint.name.replace("/", "__") / PICTURE
-        if one.verdict.details.get("nearest") is not None:
-            observed, predicted = deviations(one.evidence, one.verdict.details["nearest"])
-            place.write_text(svg(one.verdict, observed, predicted), "utf-8")
-            console.print(f"written: {place}", markup=False, soft_wrap=True)
-    rows = [identified_row(one.verdict) for one in found]
+def _keep(found: Identified, folder: Path, tell: Callable[[str], None]) -> None:
+    """Write the verdict on one endpoint, and the picture where there is something to draw."""
+    judged = Judged(probed=found.probed, views=found.golden.views, verdicts=(found.verdict,))
+    evidence_folder.keep_judged(folder, judged)
+    place = folder / found.probed.endpoint.name.replace("/", "__") / PICTURE
+    if found.verdict.details.get("nearest") is not None:
+        observed, predicted = deviations(found.evidence, found.verdict.details["nearest"])
+        place.write_text(svg(found.verdict, observed, predicted), "utf-8")
+        tell(f"written: {place}")
+
+
+def _finish(verdicts: Sequence[Verdict], folder: Path, console: Console, *, as_json: bool) -> int:
+    rows = [identified_row(one) for one in verdicts]
     if as_json:
         show_json(rows)
     else:
@@ -172,4 +190,4 @@ def _finish(found: Sequence[Identified], folder: Path, console: Console, *, as_j
         for row in rows:
             console.print(f"{row['endpoint']}: {row['reason']}", markup=False, soft_wrap=True)
         console.print(f"evidence: {folder}", markup=False, soft_wrap=True)
-    return exit_code([one.verdict.status for one in found])
+    return exit_code([one.status for one in verdicts])

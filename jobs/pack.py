@@ -28,16 +28,19 @@ SEED = 20260101
 
 
 def make(
-    folder: Path, out: Path, *, device: str, dtype: str, template: Mapping[str, Any], top_k: int, n_samples: int,
-    sample_tokens: int, variants: Sequence[str], report: Callable[[str], None], kinds: Sequence[str] = ("logprobs",),
-    model: str | None = None, family: str | None = None, key: Ed25519PrivateKey | None = None,
+    golden: Callable[[], Path], out: Path, *, device: str, dtype: str, template: Mapping[str, Any], top_k: int,
+    n_samples: int, sample_tokens: int, variants: Sequence[str], report: Callable[[str], None],
+    kinds: Sequence[str] = ("logprobs",), model: str | None = None, family: str | None = None,
+    key: Ed25519PrivateKey | None = None,
 ) -> dict[str, Any]:  # fmt: skip
-    """Record the prompts of probes with the golden weights in `folder`; return file, hash and counts.
+    """Record the prompts of probes with golden weights; return file, hash and counts.
 
     Parameters
     ----------
-    folder, out : Path
-        Golden folder, and the file to write.
+    golden : Callable
+        Returns the golden folder; called only when nothing else is wrong, because making one takes minutes.
+    out : Path
+        The file to write.
     device, dtype, template, top_k, n_samples, sample_tokens, report
         As in `reference.pack_making.record`.
     variants : Sequence
@@ -59,6 +62,7 @@ def make(
         When a probe, variant or family is unknown, or a variant changes something other than weights.
     """
     names, requests = check(out, variants=variants, kinds=kinds, family=family)
+    folder = golden()
     model = model or folder.resolve().name
     report(f"loading {folder}")
     # Checked as the configuration would: device and dtype are refused by the engine itself.

@@ -5,10 +5,11 @@ Trust comes first: of a file whose hash or signature is not the pinned one, noth
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from jobs.pack_fetch import fetched
-from jobs.pack_file import manifest_of, opened, read_file, trust
+from jobs.pack_file import engine_of, manifest_of, read_file, trust
 from monitor.config_reference import ReferenceConfig, is_address
 from monitor.errors import GoldenError
 from reference.engines.pack import PackEngine
@@ -24,7 +25,7 @@ class _Candidate:
     data: bytes
     model: str
     revision: str
-    created_at: str
+    created_at: datetime
 
 
 def chosen_pack(reference: ReferenceConfig, cache: Path) -> PackEngine:
@@ -45,7 +46,7 @@ def chosen_pack(reference: ReferenceConfig, cache: Path) -> PackEngine:
         best = _wanted(reference, sources[0], cache)
     else:
         best = _newest(reference, sources, cache)
-    return opened(best.data, best.source, sha256=reference.sha256, keys=reference.keys)
+    return engine_of(best.data, best.source)
 
 
 def _newest(reference: ReferenceConfig, sources: Sequence[str], cache: Path) -> _Candidate:
@@ -92,5 +93,16 @@ def _candidate(source: str, data: bytes) -> _Candidate:
     manifest = manifest_of(data, source)
     mark = manifest.get("fingerprint")
     revision = mark.get("revision") if isinstance(mark, dict) else None
-    told = (manifest.get("model"), revision, manifest.get("created_at"))
-    return _Candidate(source, data, *(str(one or "unknown") for one in told))
+    model, revision = (str(one or "unknown") for one in (manifest.get("model"), revision))
+    return _Candidate(source, data, model, revision, _instant(manifest["created_at"], source))
+
+
+def _instant(text: object, source: str) -> datetime:
+    """When a pack was recorded. Raises GoldenError where that is no time with a zone: it decides which is newest."""
+    try:
+        found = datetime.fromisoformat(str(text))
+    except ValueError:
+        found = None
+    if found is None or found.tzinfo is None:
+        raise GoldenError(f"{source}: its `created_at` is {text!r}, no time with a zone; record it again")
+    return found

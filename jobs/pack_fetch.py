@@ -4,6 +4,7 @@ import hashlib
 import os
 import time
 from pathlib import Path
+from urllib.parse import urljoin, urlsplit
 
 import httpx
 
@@ -37,8 +38,11 @@ def fetched(url: str, *, sha256: str | None, cache: Path) -> bytes:
     if kept is not None and hashlib.sha256(data).hexdigest() == kept.stem:
         cache.mkdir(parents=True, exist_ok=True)
         fresh = cache / f".{kept.name}.{os.getpid()}"
-        fresh.write_bytes(data)
-        fresh.replace(kept)
+        try:
+            fresh.write_bytes(data)
+            fresh.replace(kept)
+        finally:
+            fresh.unlink(missing_ok=True)
     return data
 
 
@@ -68,8 +72,18 @@ def download(url: str, *, most_bytes: int = MOST_BYTES, limit_s: float = LIMIT_S
 
 def _check(url: str, reply: httpx.Response) -> None:
     if reply.is_redirect:
-        raise GoldenError(f"{url}: redirects to {reply.headers.get('location')}; write that address if you trust it")
+        place = _place(url, reply.headers.get("location", ""))
+        raise GoldenError(f"{url}: redirects to {place}; give the address behind it if you trust it")
     if reply.status_code != httpx.codes.OK:
         raise GoldenError(f"{url}: HTTP {reply.status_code}; is the address right?")
     if reply.headers.get("content-encoding", "identity") != "identity":
         raise GoldenError(f"{url}: comes with a content encoding, so its bytes are not the pack's; serve it as it is")
+
+
+def _place(url: str, location: str) -> str:
+    """Scheme, host and path of where `url` redirects to: the rest may hold a token."""
+    try:
+        parts = urlsplit(urljoin(url, location))
+    except ValueError:
+        return "what is no address"
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

@@ -1,6 +1,7 @@
 """Packs as files: Parquet tables, the golden tokenizer's files and a manifest with all hashes, in one zip.
 
-A file is read once, as a whole. Its hash and signature are checked on those bytes, before anything in them is parsed.
+A file is read once, as a whole. Its hash and signature are checked on those bytes, before anything in them is parsed:
+`trust` first, then `pack_in`, `manifest_of` and `engine_of`, which take bytes that are trusted already.
 """
 
 import hashlib
@@ -8,7 +9,7 @@ import io
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -70,15 +71,19 @@ def read_file(path: Path) -> bytes:
 
 
 def read_pack(path: Path, *, sha256: str | None = None, keys: Collection[str] = ()) -> Pack:
-    """Read the pack in `path`. Raises GoldenError when there is none, and as `parsed`."""
-    return parsed(read_file(path), str(path), sha256=sha256, keys=keys)
+    """Read the pack in `path`. Raises GoldenError as `read_file`, `trust` and `pack_in`."""
+    data = read_file(path)
+    trust(data, str(path), sha256=sha256, keys=keys)
+    return pack_in(data, str(path))
 
 
 def open_pack(
     path: Path, *, sha256: str | None = None, keys: Collection[str] = (), against: Path | None = None
 ) -> PackEngine:
-    """Return the engine of the pack in `path`; raises GoldenError as `read_file` and `opened`."""
-    return opened(read_file(path), str(path), sha256=sha256, keys=keys, against=against)
+    """Return the engine of the pack in `path`; raises GoldenError as `read_file`, `trust` and `engine_of`."""
+    data = read_file(path)
+    trust(data, str(path), sha256=sha256, keys=keys)
+    return engine_of(data, str(path), against=against)
 
 
 def trust(data: bytes, source: str, *, sha256: str | None, keys: Collection[str]) -> None:
@@ -94,34 +99,31 @@ def trust(data: bytes, source: str, *, sha256: str | None, keys: Collection[str]
     require(data, keys, source)
 
 
-def parsed(data: bytes, source: str, *, sha256: str | None = None, keys: Collection[str] = ()) -> Pack:
-    """Return the pack in `data` after checking who made it and all hashes; `source` is its name in messages.
+def pack_in(data: bytes, source: str) -> Pack:
+    """Return the pack in `data`, which must be trusted already, after checking all hashes in it.
 
     Raises
     ------
     GoldenError
-        When it is damaged, changed, of another version, not the one that is pinned, or signed by nobody in `keys`.
+        When it is damaged or of another version; `source` is its name in messages.
     """
-    trust(data, source, sha256=sha256, keys=keys)
     try:
         return pack_of(*_members(data))
     except _DAMAGED as error:
         raise GoldenError(f"{source}: damaged, or no pack: {_why(error)}; get it again") from error
 
 
-def opened(
-    data: bytes, source: str, *, sha256: str | None = None, keys: Collection[str] = (), against: Path | None = None
-) -> PackEngine:
-    """Return the engine of the pack in `data`, after its tokenizer was compared with its fingerprint.
+def engine_of(data: bytes, source: str, *, against: Path | None = None) -> PackEngine:
+    """Return the engine of the pack in `data`, trusted already, after comparing its tokenizer with its fingerprint.
 
     `against` is a golden folder whose weights, tokenizer and template must be those that were recorded.
 
     Raises
     ------
     GoldenError
-        As `parsed`, and when fingerprints differ.
+        As `pack_in`, and when fingerprints differ.
     """
-    pack = parsed(data, source, sha256=sha256, keys=keys)
+    pack = pack_in(data, source)
     with tempfile.TemporaryDirectory() as folder:
         for name, content in pack.files.items():
             (Path(folder) / name).write_bytes(content)
@@ -141,16 +143,34 @@ def manifest_of(data: bytes, source: str) -> dict[str, Any]:
         raise GoldenError(f"{source}: damaged, or no pack: {_why(error)}; get it again") from error
 
 
-def summary(path: Path) -> dict[str, Any]:
+def summary(
+    path: Path, *, keys: Collection[str] = (), check: Callable[[bytes], object] = lambda _data: None
+) -> dict[str, Any]:
     """Return what the manifest says, with the hash of the file and ``signature``: signer and validity, or None.
 
-    A signature that does not fit is told and not raised. Raises GoldenError when there is no pack.
+    Where the signature does not fit, only that and the file are told: nothing in it is read or checked.
+
+    Parameters
+    ----------
+    keys : Collection
+        One of which must have signed it, if there are any.
+    check : Callable
+        Called with the same bytes once they are trusted, before the manifest is read.
+
+    Raises
+    ------
+    GoldenError
+        As `read_file`, `trust`, `manifest_of` and `check`.
     """
     data = read_file(path)
     found = signature_of(data)
     signature = None if found is None else {"signer": found.signer, "valid": found.is_valid}
-    return {"file": str(path), "sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data), "signature": signature,
-            **manifest_of(data, str(path))}  # fmt: skip
+    file = {"file": str(path), "sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data), "signature": signature}
+    if found is not None and not found.is_valid:
+        return file
+    trust(data, str(path), sha256=None, keys=keys)
+    check(data)
+    return {**file, **manifest_of(data, str(path))}
 
 
 def _why(error: Exception) -> str:

@@ -43,7 +43,8 @@ def members_of(pack: Pack) -> dict[str, bytes]:
 
 def counts(pack: Pack) -> dict[str, int]:
     """Return the number of rows of each table."""
-    return {name: len(rows) for name, rows in _rows(pack).items()}
+    rows = {name: len(getattr(pack, name)) for name in _SCHEMAS}
+    return {name: n for name, n in rows.items() if n or name not in _OPTIONAL}
 
 
 def pack_of(manifest: Mapping[str, Any], members: Mapping[str, bytes]) -> Pack:

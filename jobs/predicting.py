@@ -47,7 +47,10 @@ def predictor_for(reference: ReferenceConfig, scorer: Scorer, report: Callable[[
         TorchEngine.load, device=reference.device, dtype=reference.dtype, template_options=reference.template
     )
     path = default_home(os.environ) / "predictions" / f"{scorer.fingerprint.digest[:12]}.sqlite"
-    return Predictions(golden=Path(reference.paths[0]), store=PredictionStore(path), load=load, report=report)
+    return Predictions(
+        golden=Path(reference.paths[0]), store=PredictionStore(path), load=load, report=report,
+        template_options=reference.template,
+    )  # fmt: skip
 
 
 def bank_names(predictor: Predictor) -> list[str]:
@@ -82,30 +85,31 @@ def predictions_of(
     found = predictor.predict(
         tasks, names, conversations=[one.request.messages for one, _ in kept if one.request is not None]
     )  # fmt: skip
-    ids = [one.exchange_id for one, _ in kept]
+    seen = [views[one.exchange_id] for one, _ in kept]
     return tuple(
         Prediction(
             variant=name, family=find(name).family, cause=_CAUSES[find(name).changes],
-            logprobs={key: tuple(tuple(map(float, row)) for row in rows)
-                      for key, rows in zip(ids, answers, strict=True)},
+            logprobs={view.exchange_id: tuple(tuple(map(float, rows[place.position])) for place in view.positions)
+                      for view, rows in zip(seen, answers, strict=True)},
         )
         for name, answers in found.items()
     )  # fmt: skip
 
 
 def _listed(item: Aligned, view: GoldenView, scorer: Scorer) -> ScoreTask:
-    """The task with those listed tokens that the golden side knows: the ones in ``endpoint_top``."""
+    """The task with those listed tokens that the golden side knows: the ones in ``endpoint_top``.
+
+    ``gather`` stays aligned with the answer: at a place that golden does not know, nothing is asked for.
+    """
     task = item.task
     assert task is not None  # noqa: S101  # the caller looked
     wanted = [len(place.endpoint_top) for place in view.positions]
     if wanted == [len(row) for row in task.gather]:
         return task
+    places = {place.position for place in view.positions}
     known = scorer.score([task])[0].gathered
-    gather = [
-        tuple(token for token, value in zip(row, values, strict=True) if not np.isnan(value))
-        for row, values in zip(task.gather, known, strict=True)
-    ]
-    return ScoreTask(
-        prompt_ids=task.prompt_ids, completion_ids=task.completion_ids,
-        gather=tuple(gather[place.position] for place in view.positions),
-    )  # fmt: skip
+    gather = tuple(
+        tuple(token for token, value in zip(row, values, strict=True) if t in places and not np.isnan(value))
+        for t, (row, values) in enumerate(zip(task.gather, known, strict=True))
+    )
+    return ScoreTask(prompt_ids=task.prompt_ids, completion_ids=task.completion_ids, gather=gather)

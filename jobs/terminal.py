@@ -1,7 +1,7 @@
 """How results reach a person or a pipe."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,13 @@ def show(renderable: RenderableType) -> None:
 
 
 def show_json(rows: Sequence[dict[str, Any]]) -> None:
+    """Print `rows` as the one document that ``--json`` promises."""
+    show_document({"endpoints": rows})
+
+
+def show_document(document: Mapping[str, Any]) -> None:
     """Print the one document that ``--json`` promises."""
-    print(orjson.dumps({"endpoints": rows}).decode())  # noqa: T201  # the only place that prints results
+    print(orjson.dumps(document).decode())  # noqa: T201  # the only place that prints results
 
 
 def show_verdicts(rows: Sequence[dict[str, Any]], evidence: Path, *, as_json: bool) -> None:

@@ -5,9 +5,11 @@ import os
 import signal
 import socket
 import subprocess
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Self
 
@@ -29,6 +31,16 @@ _ENVIRONMENT = {
     "OMP_NUM_THREADS": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind", "VLLM_CPU_KVCACHE_SPACE": "1",
     "VLLM_HOST_IP": "127.0.0.1", "GLOO_SOCKET_IFNAME": "lo",
 }  # fmt: skip
+_HANDED_ON = (
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_*", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "LD_PRELOAD",
+    "SSL_CERT_*", "XDG_*", "VLLM_*", "HF_*", "TRANSFORMERS_*", "TORCH*", "PYTORCH_*", "TRITON_*", "CUDA_*", "NVIDIA_*",
+    "NCCL_*", "ROCR_*", "HIP_*", "ONEAPI_*", "ZE_*", "OMP_*", "MKL_*",
+)  # fmt: skip
+"""What of our environment vLLM needs: where things are, and its own settings."""
+
+_SECRET = ("*KEY*", "*TOKEN*", "*SECRET*", "*PASSWORD*")
+"""None of those: the weights are here, and a ``VLLM_API_KEY`` would shut us out."""
+
 _OPTIONS = ("--enforce-eager", "--max-model-len", "2048", "--max-num-seqs", "16", "--max-logprobs", "64")
 
 
@@ -55,6 +67,7 @@ class Vllm:
     process: subprocess.Popen[bytes]
     port: int
     log: Path
+    _ended: threading.Event = field(default_factory=threading.Event, init=False, repr=False, compare=False)
 
     @classmethod
     def start(cls, python: Path, folder: Path, log: Path, *, dtype: str) -> Self:
@@ -80,7 +93,7 @@ class Vllm:
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("wb") as out:
             process = subprocess.Popen(  # noqa: S603  # as asked for
-                command, env={**os.environ, **_ENVIRONMENT}, stdin=subprocess.DEVNULL, stdout=out,
+                command, env=_environment(os.environ), stdin=subprocess.DEVNULL, stdout=out,
                 stderr=subprocess.STDOUT, start_new_session=True,
             )  # fmt: skip
         return cls(process=process, port=port, log=log)
@@ -105,6 +118,8 @@ class Vllm:
 
     def stop(self) -> None:
         """End the server, and whatever of its group outlives it. Idempotent."""
+        if self._ended.is_set():
+            return  # its number may be another group's by now
         self.process.terminate()
         try:
             with suppress(subprocess.TimeoutExpired):
@@ -112,6 +127,7 @@ class Vllm:
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(self.process.pid, signal.SIGKILL)
+            self._ended.set()
             self.process.wait()
 
 
@@ -123,6 +139,16 @@ async def serve_vllm(python: Path, folder: Path, log: Path, *, dtype: str) -> As
         yield await server.url()
     finally:
         await asyncio.to_thread(server.stop)
+
+
+def _environment(own: Mapping[str, str]) -> dict[str, str]:
+    """The environment of vLLM: ours holds the keys of all providers."""
+    kept = {name: value for name, value in own.items() if _matches(name, _HANDED_ON) and not _matches(name, _SECRET)}
+    return {**kept, **_ENVIRONMENT}
+
+
+def _matches(name: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def _free_port() -> int:

@@ -5,13 +5,13 @@ allowed; their mean is an e-value against "all of these are as they should be", 
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from monitor.causes import Cause, explain
-from monitor.evidence import joint_log_e
 from monitor.results import Evidence, Status, Verdict
+from monitor.stats.evalues import average_e
 
 Level = Literal["top_logprobs", "chosen_logprobs", "text"]
 Area = Literal["prompt", "weights", "sampler"]
@@ -89,3 +89,9 @@ def level_of(evidence: Evidence) -> Level | None:
     if not listed:
         return "text"
     return "top_logprobs" if any(len(entry.top) > 1 for entry in listed) else "chosen_logprobs"
+
+
+def joint_log_e(verdicts: Iterable[Verdict]) -> float | None:
+    """Natural log of the mean e-value of those `verdicts` that carry one; None where none does."""
+    values = [math.log(one.e_value) for one in verdicts if one.e_value is not None]
+    return average_e(values) if values else None

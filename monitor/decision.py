@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from monitor.audit import joint_log_e
 from monitor.causes import explain
 from monitor.config_types import Config
-from monitor.evidence import Card, Finding, joint_log_e
+from monitor.evidence import Card, Finding
 from monitor.results import Status, Verdict
 from monitor.stats.change import e_detector, fleet_threshold
 from monitor.stats.evalues import e_bh

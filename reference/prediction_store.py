@@ -50,30 +50,46 @@ class PredictionStore:
 
     def read(self, variant: str, places: Iterable[bytes]) -> dict[bytes, Known]:
         """Return what is known of `variant` at `places`."""
-        found = {}
         with self._open() as connection:
-            for place in places:
-                row = connection.execute(
-                    "SELECT ids, logprobs FROM predicted WHERE variant = ? AND place = ?", (variant, place)
-                ).fetchone()
-                if row is not None:
-                    ids, values = np.frombuffer(row[0], np.int32), np.frombuffer(row[1], np.float32)
-                    found[place] = dict(zip(ids.tolist(), values.tolist(), strict=True))
-        return found
+            return _read(connection, variant, places)
 
-    def write(self, variant: str, known: Mapping[bytes, Known]) -> None:
-        """Keep what is known now; what was known of these places before is replaced."""
-        rows = [
-            (variant, place, np.array([*row], np.int32).tobytes(), np.array([*row.values()], np.float32).tobytes())
-            for place, row in known.items()
-        ]
+    def write(self, variant: str, new: Mapping[bytes, Known]) -> dict[bytes, Known]:
+        """Add what is `new` to what is known, and return all that is known of these places now, as it is kept.
+
+        One transaction, begun as a writer: what another process adds to a place meanwhile stays.
+        """
         with self._open() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            before = _read(connection, variant, new)
+            merged = {place: _rounded({**before.get(place, {}), **row}) for place, row in new.items()}
+            rows = [
+                (variant, place, np.array([*row], np.int32).tobytes(), np.array([*row.values()], np.float32).tobytes())
+                for place, row in merged.items()
+            ]
             connection.executemany("INSERT OR REPLACE INTO predicted VALUES (?, ?, ?, ?)", rows)
+        return merged
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
         with closing(sqlite3.connect(self.path, timeout=_BUSY_S)) as connection, connection:
             yield connection
+
+
+def _read(connection: sqlite3.Connection, variant: str, places: Iterable[bytes]) -> dict[bytes, Known]:
+    found = {}
+    for place in places:
+        row = connection.execute(
+            "SELECT ids, logprobs FROM predicted WHERE variant = ? AND place = ?", (variant, place)
+        ).fetchone()
+        if row is not None:
+            ids, values = np.frombuffer(row[0], np.int32), np.frombuffer(row[1], np.float32)
+            found[place] = dict(zip(ids.tolist(), values.tolist(), strict=True))
+    return found
+
+
+def _rounded(row: Known) -> Known:
+    """The row as it is read again: the first answer must not differ from later ones."""
+    return dict(zip(row, np.array([*row.values()], np.float32).tolist(), strict=True))
 
 
 def gathered(known: Known, ids: Sequence[int]) -> Floats | None:

@@ -10,7 +10,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -47,13 +47,16 @@ class Predictions:
     """Golden weights that predict their variants (port `monitor.ports.Predictor`).
 
     ``golden`` is the golden folder, ``store`` what was predicted before, ``load`` makes an engine of a folder (golden
-    or that of a variant), ``report`` takes one line of progress.
+    or that of a variant), ``report`` takes one line of progress, ``template_options`` are the reference's further
+    variables of the chat template: variants of a template see them too.
     """
 
     golden: Path
     store: PredictionStore
     load: Callable[[Path], LocalEngine]
     report: Callable[[str], None] = lambda _line: None
+    template_options: Mapping[str, Any] = field(default_factory=dict)
+    _tokenizers: dict[str, GoldenTokenizer] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def predict(
         self, tasks: Sequence[ScoreTask], variants: Sequence[str], *, conversations: Sequence[Conversation] = ()
@@ -87,7 +90,7 @@ class Predictions:
     ) -> list[tuple[Floats, ...]]:
         asked = tasks
         if variant.changes in _OTHER_PROMPT:
-            tokenizer = engines.tokenizer(variant)
+            tokenizer = self._tokenizer(variant)
             prompts = [tuple(tokenizer.prompt_ids(one)) for one in conversations]
             asked = [replace(task, prompt_ids=ids) for task, ids in zip(tasks, prompts, strict=True)]
         # Whatever the prompt and the sampler are, the weights that read it are golden.
@@ -108,10 +111,21 @@ class Predictions:
             self.report(f"predicting {variant.name}: {len(missing)} answers")
             with engines.of(variant) as engine:
                 scores = engine.score([_bare(task) for task in missing], top_k=TOP)
-            new = dict(_said(missing, scores, known))
-            self.store.write(key, new)
-            known |= self.store.read(key, new)
+            known |= self.store.write(key, dict(_said(missing, scores, known)))
         return known
+
+    def _tokenizer(self, variant: Variant) -> GoldenTokenizer:
+        """The tokenizer and template of `variant`, made once."""
+        key = spec_of(variant)
+        if key not in self._tokenizers:
+            with tempfile.TemporaryDirectory(prefix="weighmaster-") as name:
+                folder = Path(name)
+                hf_folder.write_tokenizer(self.golden, folder, variant)
+                for path in self.golden.glob("*config.json"):
+                    if not (folder / path.name).exists():
+                        shutil.copy(path, folder / path.name)
+                self._tokenizers[key] = GoldenTokenizer.load(folder, options=self.template_options)
+        return self._tokenizers[key]
 
 
 class _Engines:
@@ -140,16 +154,6 @@ class _Engines:
         model: Any = getattr(engine.weights, "model", None)
         with nullcontext() if variant == Variant() else varied(model, variant):
             yield engine
-
-    def tokenizer(self, variant: Variant) -> GoldenTokenizer:
-        """The tokenizer and template of `variant`."""
-        with tempfile.TemporaryDirectory(prefix="weighmaster-") as name:
-            folder = Path(name)
-            hf_folder.write_tokenizer(self._owner.golden, folder, variant)
-            for path in self._owner.golden.glob("*config.json"):
-                if not (folder / path.name).exists():
-                    shutil.copy(path, folder / path.name)
-            return GoldenTokenizer.load(folder)
 
     @contextmanager
     def _folder(self, variant: Variant) -> Iterator[LocalEngine]:

@@ -44,7 +44,7 @@ def pack(
     import orjson  # noqa: PLC0415
 
     from jobs.golden import ensure_golden  # noqa: PLC0415
-    from jobs.pack import check, make  # noqa: PLC0415
+    from jobs.pack import make  # noqa: PLC0415
 
     def report(line: str) -> None:
         typer.echo(line, err=True)
@@ -52,9 +52,8 @@ def pack(
     private = signing_key(sign, sign_env)  # first: a mistake here must not cost an hour of recording
     names = [] if variants == "none" else [name.strip() for name in variants.split(",")]
     kinds = probe or ["logprobs"]
-    check(out, variants=names, kinds=kinds, family=family)
     made = make(
-        folder or ensure_golden(home(), report), out, device=device, dtype=dtype, template={}, top_k=top_k,
+        lambda: folder or ensure_golden(home(), report), out, device=device, dtype=dtype, template={}, top_k=top_k,
         n_samples=samples, sample_tokens=sample_tokens, variants=names, report=report,
         kinds=kinds, model=model, family=family, key=private,
     )  # fmt: skip
@@ -73,17 +72,23 @@ def inspect(
     """Check all hashes and the signature of a pack and say what is in it; exits 1 when the signature does not fit."""
     import orjson  # noqa: PLC0415
 
-    from jobs.pack_file import open_pack, summary  # noqa: PLC0415
+    from jobs.pack_file import engine_of, summary  # noqa: PLC0415
     from jobs.pack_signature import trusted_key  # noqa: PLC0415
 
     keys = [trusted_key(one) for one in key or ()]
-    found = summary(file)
-    signature = found["signature"]
-    broken = signature is not None and not signature["valid"]
-    if not broken:
-        open_pack(file, against=against, keys=keys)
-    typer.echo(orjson.dumps(found).decode() if as_json else _told(file, found))
+    found = summary(file, keys=keys, check=lambda data: engine_of(data, str(file), against=against))
+    broken = found["signature"] is not None and not found["signature"]["valid"]
+    found["against"] = None if broken or against is None else str(against)
+    told = _told_unread(file, found, against) if broken else _told(file, found)
+    typer.echo(orjson.dumps(found).decode() if as_json else told)
     raise typer.Exit(1 if broken else 0)
+
+
+def _told_unread(file: Path, found: dict[str, Any], against: Path | None) -> str:
+    unread = "nothing in it was read"
+    if against is not None:
+        unread += f", so it was not compared with {against} (--against)"
+    return f"{file}: {found['bytes']} bytes, sha256 {found['sha256']}\n{_signed(found['signature'])}\n{unread}"
 
 
 def _told(file: Path, found: dict[str, Any]) -> str:

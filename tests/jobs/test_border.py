@@ -46,6 +46,23 @@ def test_mined_prompts_are_border_prompts(folder: Path, tmp_path: Path, capsys: 
         assert (leads(engine, ids, tokens) < 0).all()
 
 
+def test_a_variant_that_turns_too_few_is_named_before_anything_is_written(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Oracle: weights rounded to 16 bit turn nothing, and the detector refuses a `degraded` of 0."""
+    closed: list[TorchEngine] = []
+
+    def close(engine: TorchEngine) -> None:
+        closed.append(engine)
+
+    monkeypatch.setattr(TorchEngine, "close", close)
+    out, degraded = tmp_path / "b.yaml", ("int4", "int4-g64", "fp16")
+    with pytest.raises(GoldenError, match=r"fp16 turns 0% of the border prompts.*leave it out of --variants"):
+        run(tmp_path, folder, n=4, degraded=degraded, faithful=(), device="cpu", out=out, as_json=False)
+    assert not out.exists()
+    assert len(set(closed)) == 2  # float32 and bfloat16
+
+
 def test_a_variant_that_changes_nothing_has_no_border(folder: Path, tmp_path: Path) -> None:
     """Oracle: weights rounded to 16 bit begin as golden does at a lead of 0.3 nats."""
     with pytest.raises(GoldenError, match="name other --variants"):

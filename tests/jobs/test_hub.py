@@ -5,9 +5,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from jobs.hub import fetch
+from monitor.errors import GoldenError
 from reference.fingerprint import verify
 from reference.tokenizer import GoldenTokenizer
 from tests.fakes.hub import COMMIT, REPO, Hub, serving_hub
@@ -21,7 +24,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tiny model, with all that must not be fetched beside it."""
     folder = save_tiny(tmp_path_factory.mktemp("served"))
     (folder / "onnx").mkdir()
-    for name in ("modeling_tiny.py", "pytorch_model.bin", "tokenizer.pkl", "README.md", "consolidated.safetensors",
+    for name in ("modeling_tiny.py", "pytorch_model.bin", "tokenizer.pkl", "tokenizer.pickle",
+                 "tokenizer.joblib", "README.md", "consolidated.safetensors",
                  "onnx/model.safetensors"):  # fmt: skip
         (folder / name).write_bytes(b"nobody reads this")
     return folder
@@ -54,7 +58,7 @@ def test_fetches_data_of_the_commit_and_seals_it(tmp_path: Path, served: Path) -
     for name in fetched:
         assert (folder / name).read_bytes() == (served / name).read_bytes()
     assert GoldenTokenizer.load(folder).encode("river") == GoldenTokenizer.load(served).encode("river")
-    assert not [path for path in hub.seen if path.endswith((".py", ".bin", ".pkl", "README.md"))]
+    assert not [path for path in hub.seen if path.endswith((".py", ".bin", ".pkl", ".pickle", ".joblib", "README.md"))]
     # One HEAD and one GET: the second run fetched nothing.
     assert sum(path.endswith("/model.safetensors") for path in hub.seen) <= 2
 
@@ -91,6 +95,24 @@ def test_refusals_are_one_line(
     assert done.stderr.splitlines()[-1].startswith(expected), done.stderr
     assert (done.returncode, done.stdout, "Traceback" in done.stderr) == (2, "", False)
     assert not (tmp_path / "golden" / "weighmaster.json").exists()
+
+
+def test_a_transfer_that_breaks_off_is_said_and_a_bug_is_not_hidden(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both are a RuntimeError; only that of the transfer is about the network."""
+    names = ("config.json", "tokenizer.json", "model.safetensors")
+    info = SimpleNamespace(sha=COMMIT, siblings=[SimpleNamespace(rfilename=name) for name in names])
+    monkeypatch.setattr("huggingface_hub.HfApi", lambda: SimpleNamespace(model_info=lambda *_, **__: info))
+    monkeypatch.setattr("huggingface_hub.snapshot_download", broken)
+    with pytest.raises(GoldenError, match=r"^acme/tiny: the transfer broke off \(RuntimeError\); try again"):
+        fetch(REPO, None, tmp_path, lambda _line: None)
+    with pytest.raises(RuntimeError, match="a bug of ours"):
+        fetch(REPO, None, tmp_path, lambda _line: broken("a bug of ours"))
+
+
+def broken(words: str, **_: object) -> None:
+    raise RuntimeError(words)
 
 
 @pytest.mark.parametrize(

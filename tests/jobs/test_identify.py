@@ -38,18 +38,19 @@ NAMES = ["int8", "int4", "int4-g32", "fp8-channel", "bf16"]
 
 
 @dataclass(frozen=True, slots=True)
-class _Short:
-    """One token to prompts that fit into the tiny model."""
+class Short:
+    """A few tokens to prompts that fit into the tiny model."""
 
     kind: ClassVar[str] = "identify"
     version: ClassVar[int] = 1
     metrics: ClassVar[tuple[Metric, ...]] = ()
+    max_tokens: int = 1
 
     def requests(self, seed: int) -> tuple[Request, ...]:
         del seed
         return tuple(
-            Request(prompt_id=f"p{n}", messages=({"role": "user", "content": f"{n * 37} boats"},), max_tokens=1,
-                    temperature=0.0, top_logprobs=20, stream=False)
+            Request(prompt_id=f"p{n}", messages=({"role": "user", "content": f"{n * 37} boats"},), temperature=0.0,
+                    max_tokens=self.max_tokens, top_logprobs=20, stream=False)
             for n in range(12)
         )  # fmt: skip
 
@@ -83,10 +84,10 @@ async def seen(folder: Path, tmp_path: Path, name: str | None) -> Evidence:
     predictor = Predictions(golden=folder, store=PredictionStore(tmp_path / "known.sqlite"), load=load)
     with serving(engine, name):
         record, _ = await run_probe(
-            _Short(), ENDPOINT, engine, clock=SystemClock(), seed=1, vantage="test", prober_version="0", concurrency=1
+            Short(), ENDPOINT, engine, clock=SystemClock(), seed=1, vantage="test", prober_version="0", concurrency=1
         )
     golden = golden_side([record], engine, ())
-    prepare(_Short().requests(0), engine, predictor, NAMES)
+    prepare(Short().requests(0), engine, predictor, NAMES)
     predictions = predictions_of([record], golden.views, engine, predictor, NAMES)
     made = evidence_of(ENDPOINT, [record], golden)
     engine.close()

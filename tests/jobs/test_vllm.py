@@ -1,5 +1,6 @@
 """Starting and stopping vLLM, on a program that only behaves as one; the real one: tests/engines/test_vllm.py."""
 
+import json
 import os
 import sys
 import time
@@ -53,6 +54,34 @@ async def test_it_answers_while_it_is_wanted_and_leaves_no_worker_behind(tmp_pat
     while not gone(int(worker)) and time.monotonic() < until:
         time.sleep(0.02)  # noqa: ASYNC251  # the loop has nothing else to do
     assert gone(int(worker))
+
+
+def test_keys_are_not_handed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Oracle: the environment that the started program sees."""
+    secret = "sk-secret"
+    for name in ("OPENAI_API_KEY", "ACME", "HF_TOKEN", "VLLM_API_KEY", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, secret)
+    monkeypatch.setenv("VLLM_CPU_KVCACHE_SPACE", "9")
+    monkeypatch.setenv("VLLM_TARGET", "here")
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/there")
+    tells, log = "import json, os; print(json.dumps(dict(os.environ)))", tmp_path / "vllm.log"
+    server = Vllm.start(program(tmp_path / "python", tells), tmp_path, log, dtype="float32")
+    server.process.wait()
+    server.stop()
+    seen = json.loads(log.read_text("utf-8"))
+    assert secret not in seen.values()
+    assert (seen["PATH"], seen["VLLM_TARGET"], seen["LD_LIBRARY_PATH"]) == (os.environ["PATH"], "here", "/there")
+    assert (seen["VLLM_CPU_KVCACHE_SPACE"], seen["HF_HUB_OFFLINE"]) == ("1", "1")
+
+
+def test_a_second_stop_kills_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After the first, the number of the group may belong to somebody else."""
+    killed: list[int] = []
+    monkeypatch.setattr(os, "killpg", lambda group, _signal: killed.append(group))
+    server = Vllm.start(program(tmp_path / "python", ""), tmp_path, tmp_path / "vllm.log", dtype="float32")
+    server.stop()
+    server.stop()
+    assert killed == [server.process.pid]
 
 
 async def test_what_does_not_start_names_its_log(tmp_path: Path) -> None:

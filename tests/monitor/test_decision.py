@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from jobs.settings import catalogues
+from monitor.audit import joint_log_e
 from monitor.config import load
 from monitor.decision import JOINED, Before, decide, page_threshold
-from monitor.evidence import Card, Finding, joint_log_e, verdict
+from monitor.evidence import Card, Finding, verdict
 from monitor.results import Evidence
 from monitor.stats.change import fleet_threshold
 from tests.detectors.made import AT, endpoint

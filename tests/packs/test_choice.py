@@ -1,5 +1,8 @@
 """Which of several packs a reference means."""
 
+import json
+import zipfile
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -9,7 +12,7 @@ import pytest
 
 from jobs.pack_choice import chosen_pack
 from jobs.pack_file import write_pack
-from jobs.pack_signature import public_key
+from jobs.pack_signature import public_key, require
 from monitor.config_types import ReferenceConfig
 from monitor.errors import GoldenError
 from reference.pack import Pack
@@ -44,6 +47,46 @@ def test_the_newest_trusted_pack_of_the_model_is_chosen(packs: Path, tiny_pack: 
     found = choose(packs, model="org/a", keys=TRUSTED)
     assert (found.model, found.created_at) == ("Org/A", tiny_pack.created_at + timedelta(days=1))
     assert choose(packs, model="b", keys=TRUSTED).model == "b"
+
+
+@pytest.mark.parametrize("told", ["null", '"yesterday"', '"2026-11-29T12:00:00"'])
+def test_a_pack_of_no_time_is_not_the_newest(packs: Path, tiny_pack: Pack, tmp_path: Path, told: str) -> None:
+    """Oracle: the newest of those that say when they were recorded; "null" would sort behind every digit."""
+    bad = timed(packs / "a1.pack", tmp_path / "bad.pack", told)
+    found = choose((str(bad), str(packs / "a2.pack")), model="org/a")
+    assert found.created_at == tiny_pack.created_at
+    with pytest.raises(GoldenError, match=r"bad\.pack: its `created_at` is .*, no time with a zone"):
+        choose(bad)
+
+
+def test_the_newest_is_the_latest_instant(packs: Path, tiny_pack: Pack, tmp_path: Path) -> None:
+    """11:30 in a zone five hours behind is after noon UTC, though its text sorts before it."""
+    late = timed(packs / "a2.pack", tmp_path / "late.pack", '"2026-11-29T11:30:00-05:00"')
+    found = choose((str(packs / "a2.pack"), str(late)), model="org/a")
+    assert found.created_at == tiny_pack.created_at + timedelta(hours=4, minutes=30)
+
+
+def test_the_bytes_of_one_pack_are_verified_once(packs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    verified: list[int] = []
+
+    def counted(data: bytes, keys: Collection[str], source: str) -> None:
+        verified.append(len(data))
+        require(data, keys, source)
+
+    monkeypatch.setattr("jobs.pack_file.require", counted)
+    choose(packs / "a1.pack", keys=TRUSTED)
+    assert len(verified) == 1
+
+
+def timed(path: Path, out: Path, created_at: str) -> Path:
+    """The pack in `path`, unsigned and with another time in its manifest, as `out`."""
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    manifest = json.loads(members["manifest.json"]) | {"created_at": json.loads(created_at)}
+    with zipfile.ZipFile(out, "w") as archive:
+        for name, data in {**members, "manifest.json": json.dumps(manifest).encode()}.items():
+            archive.writestr(name, data)
+    return out
 
 
 def test_lists_mix_files_and_folders(packs: Path) -> None:

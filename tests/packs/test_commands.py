@@ -39,7 +39,7 @@ def test_a_pack_is_made_inspected_and_used(folder: Path, tmp_path: Path) -> None
     assert made["samples"] == 32
     assert made["deviations"] == made["positions"] > 32
     found = json.loads(run("reference", "pack-inspect", path, "--against", folder, "--json"))
-    assert (found["sha256"], found["top_k"]) == (made["sha256"], 40)
+    assert (found["sha256"], found["top_k"], found["against"]) == (made["sha256"], 40, str(folder))
     assert found["about"]["variants"] == ["bf16"]
     assert found["about"]["probes"] == {"logprobs": 1}
     assert "32 prompts" in run("reference", "pack-inspect", path)
@@ -73,6 +73,10 @@ def test_a_pack_is_signed_with_a_key_of_ones_own(
     done = CliRunner().invoke(build(), ["reference", "pack-inspect", str(path)])
     assert done.exit_code == 1
     assert "signature NOT VALID" in done.stdout
+    path.write_bytes(b"PK\x03\x04 no zip" + path.read_bytes()[-112:])
+    done = CliRunner().invoke(build(), ["reference", "pack-inspect", str(path), "--against", str(folder)])
+    assert (done.exit_code, done.stderr) == (1, "")
+    assert f"nothing in it was read, so it was not compared with {folder} (--against)" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -89,6 +93,14 @@ def test_mistakes_are_found_before_anything_is_computed(
 ) -> None:
     with pytest.raises(UsageError, match=words):
         run("reference", "pack", "-o", tmp_path / "x", "--folder", tmp_path / "nowhere", *options)
+
+
+def test_what_is_asked_for_is_checked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    checked: list[Path] = []
+    monkeypatch.setattr("jobs.pack.require_writable", checked.append)
+    with pytest.raises(GoldenError, match="nowhere"):
+        run("reference", "pack", "-o", tmp_path / "x", "--folder", tmp_path / "nowhere")
+    assert checked == [tmp_path / "x"]
 
 
 def test_variants_that_change_more_than_weights_are_refused(folder: Path, tmp_path: Path) -> None:

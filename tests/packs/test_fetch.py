@@ -106,6 +106,15 @@ def test_a_signed_pack_needs_no_hash_and_another_signer_is_refused(
     assert not home.exists()
 
 
+def test_a_pack_that_cannot_be_kept_leaves_no_part_behind(server: Server, tmp_path: Path) -> None:
+    """A folder stands where the pack would be kept, so that moving it there fails."""
+    sha256 = hashlib.sha256(b"data").hexdigest()
+    (tmp_path / f"{sha256}.pack").mkdir()
+    with pytest.raises(OSError, match=r"\.pack"):
+        fetched(server.at("/a.pack", body(b"data")), sha256=sha256, cache=tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [f"{sha256}.pack"]
+
+
 def test_what_is_not_the_pinned_one_is_refused_and_not_kept(server: Server, home: Path) -> None:
     url = server.at("/a.pack", body(b"something else"))
     with pytest.raises(GoldenError, match="pinned is 00"):
@@ -116,7 +125,10 @@ def test_what_is_not_the_pinned_one_is_refused_and_not_kept(server: Server, home
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (body(b"", 302, location="https://elsewhere.example/"), r"redirects to https://elsewhere\.example/; write"),
+        (body(b"", 302, location="https://u:pw@elsewhere.example/x?sig=secret#s"),
+         r"redirects to https://elsewhere\.example/x; give"),
+        (body(b"", 302, location="/b.pack?token=secret"), r"redirects to http://127\.0\.0\.1:\d+/b\.pack; give"),
+        (body(b"", 302, location="http://[secret"), "redirects to what is no address; give"),
         (body(b"gone", 404), "HTTP 404"),
         (body(b"x", content_encoding="gzip"), "content encoding"),
         (body(b"cut", content_length="10"), "cannot be fetched"),

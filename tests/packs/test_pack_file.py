@@ -10,6 +10,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from jobs.pack_file import MANIFEST, open_pack, read_pack, summary, write_pack
+from monitor.codec import encode
 from monitor.errors import GoldenError
 from reference.fingerprint import file_sha256
 from reference.pack import Pack
@@ -56,6 +57,19 @@ def test_predicted_deviations_are_those_of_the_variant(tiny_pack: Pack) -> None:
         deviation = louder[position.prompt, len(position.path)]
         golden = position.top_logprobs[: len(deviation)]
         assert_allclose(deviation - deviation[0], 0.1 * (golden - golden[0]), atol=1e-5)
+
+
+def test_rows_are_built_once(tiny_pack: Pack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Oracle: messages and tools of each prompt are written once."""
+    written: list[object] = []
+
+    def encoded(value: object) -> bytes:
+        written.append(value)
+        return encode(value)
+
+    monkeypatch.setattr("jobs.pack_tables.encode", encoded)
+    write_pack(tiny_pack, tmp_path / "p")
+    assert len(written) == 2 * len(tiny_pack.prompts)
 
 
 def test_summary_tells_what_is_inside(tiny_pack: Pack, pack_file: Path) -> None:

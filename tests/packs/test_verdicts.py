@@ -85,8 +85,8 @@ def verdicts(record: RunRecord, scorer: Any) -> list[list[Any]]:
 
 async def test_a_pack_judges_as_live_weights_do(golden_home: Path, golden_folder: Path, tmp_path: Path) -> None:
     made = make(
-        golden_folder, tmp_path / "golden.pack", device="cpu", dtype="float32", template={}, top_k=512, n_samples=0,
-        sample_tokens=1, variants=(), report=print, key=KEY,
+        lambda: golden_folder, tmp_path / "golden.pack", device="cpu", dtype="float32", template={}, top_k=512,
+        n_samples=0, sample_tokens=1, variants=(), report=print, key=KEY,
     )  # fmt: skip
     assert made["positions"] > 200
     paths = []

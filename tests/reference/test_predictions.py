@@ -1,6 +1,8 @@
 """Predictions against engines that were loaded with the variant's own folder, on the tiny model."""
 
+import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -75,6 +77,30 @@ def test_another_template_is_golden_weights_behind_its_prompt(
     found = predictor.predict(tasks, ["other-template"], conversations=SAID)["other-template"]
     assert_allclose(found[0][1], scored(tiny_folder, other)[0][1], atol=1e-4)
     assert predictor.predict(tasks, ["other-template"]) == {}
+
+
+def test_variants_of_the_template_see_the_options_of_the_reference(
+    predictor: Predictions, tasks: list[ScoreTask], tiny_folder: Path, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """Oracle: golden weights behind the prompt that the variant's own folder renders with the same option."""
+    options = {"mood": "calm"}
+    golden = tmp_path / "golden"
+    shutil.copytree(tiny_folder, golden)
+    template = golden / "chat_template.jinja"
+    template.write_text("{{ mood }}" + template.read_text("utf-8"), "utf-8")
+    hf_folder.write(golden, tmp_path / "variant", find("other-system"))
+    tokenizer = GoldenTokenizer.load(tmp_path / "variant", options=options)
+    other = [
+        replace(task, prompt_ids=tuple(tokenizer.prompt_ids(said))) for said, task in zip(SAID, tasks, strict=True)
+    ]
+    assert tokenizer.decode(other[0].prompt_ids).count("calm") == 1
+    optioned = replace(predictor, golden=golden, template_options=options)
+    found = optioned.predict(tasks, ["other-system"], conversations=SAID)["other-system"]
+    assert_allclose(found[0][1], scored(golden, other)[0][1], atol=1e-4)
+    monkeypatch.setattr(hf_folder, "write_tokenizer", None)  # made once: nobody may call it again
+    again = optioned.predict(tasks, ["other-system"], conversations=SAID)["other-system"]
+    assert_array_equal(again[0][1], found[0][1])
 
 
 def test_a_temperature_stretches_the_golden_logprobs(predictor: Predictions, tasks: list[ScoreTask]) -> None:

@@ -1,0 +1,116 @@
+"""``weighmaster identify`` as a whole, on the tiny model; only the connection is left out."""
+
+import asyncio
+import json
+import signal
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import transformers
+
+from jobs import identify_now
+from jobs.identify_now import PICTURE, run
+from jobs.judging import golden_side
+from jobs.probe_now import INTERRUPTED
+from jobs.settings import catalogues
+from monitor.config import load
+from monitor.config_types import Config, EndpointConfig
+from monitor.types import Capture, Request
+from reference.engine import TorchEngine
+from reference.variants.bank import find
+from reference.variants.loaded import varied
+from tests.reference.tiny import llama_config, save_tiny
+
+ROUND, NAMES = 8, ["int4", "int8"]
+
+
+@dataclass(slots=True)
+class Served:
+    """An endpoint that serves int4; `stops` is pressed Ctrl-C at its first request."""
+
+    engine: TorchEngine
+    stops: bool = False
+
+    async def send(self, request: Request) -> Capture:
+        if self.stops:
+            signal.raise_signal(signal.SIGINT)
+            await asyncio.sleep(60)
+        with varied(self.engine.weights.model, find("int4")):
+            return await self.engine.send(request)
+
+    async def aclose(self) -> None:
+        return
+
+
+@dataclass(slots=True)
+class Looks:
+    """What the golden side was asked to look at: exchanges of each look, and the threads that looked."""
+
+    sizes: list[int] = field(default_factory=list)
+    threads: set[int] = field(default_factory=set)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny model with room for the prompts of the probe."""
+    transformers.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    config = llama_config()
+    config.max_position_embeddings = 512
+    return save_tiny(tmp_path_factory.mktemp("identify") / "model", config=config)
+
+
+@pytest.fixture
+def config(folder: Path) -> Config:
+    """Two endpoints with the tiny model as reference."""
+    text = f"""
+references: {{golden: {{path: {folder}, device: cpu}}}}
+endpoints:
+  - {{name: a/one, base_url: 'http://127.0.0.1:1/v1', model: m, reference: golden}}
+  - {{name: a/two, base_url: 'http://127.0.0.1:1/v1', model: m, reference: golden}}
+"""
+    return load(text, {}, catalogues(), source="test.yaml")
+
+
+@pytest.fixture
+def looks(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Looks:
+    """Serve the endpoints from memory (the second stops), speak of two variants, ask all rounds, note every look."""
+    engine, seen = TorchEngine.load(folder, device="cpu", threads=1), Looks()
+
+    def client(entry: EndpointConfig, *_: object) -> Served:
+        return Served(engine, stops=entry.endpoint.name == "a/two")
+
+    def look(records: Sequence[Any], *args: Any, **more: Any) -> Any:
+        seen.sizes.append(sum(len(one.exchanges) for one in records))
+        seen.threads.add(threading.get_ident())
+        return golden_side(records, *args, **more)
+
+    monkeypatch.setenv("WEIGHMASTER_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(identify_now, "client_of", client)
+    monkeypatch.setattr(identify_now, "bank_names", lambda _predictor: NAMES)
+    monkeypatch.setattr(identify_now, "golden_side", look)
+    monkeypatch.setattr(identify_now, "_is_decided", lambda *_: False)
+    return seen
+
+
+def test_each_round_is_looked_at_once_and_beside_the_event_loop(
+    config: Config, looks: Looks, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Oracle: what was served, out of the prompts of all rounds."""
+    code = run(config, ["a/one"], tmp_path / "out", n=3 * ROUND, top_k=20, as_json=True)
+    (row,) = json.loads(capsys.readouterr().out)["endpoints"]
+    assert looks.sizes == [ROUND] * 3
+    assert threading.get_ident() not in looks.threads
+    assert (row["prompts"], row["schemes"][0]["name"], code) == (3 * ROUND, "int4", 1)
+
+
+def test_who_stops_the_second_endpoint_keeps_the_first(config: Config, looks: Looks, tmp_path: Path) -> None:
+    assert run(config, ["a/*"], tmp_path / "out", n=ROUND, top_k=20, as_json=True) == INTERRUPTED
+    assert looks.sizes == [ROUND]
+    kept = json.loads((tmp_path / "out" / "a__one" / "verdicts.json").read_bytes())
+    assert kept[0]["detector"] == "identify"
+    assert (tmp_path / "out" / "a__one" / PICTURE).exists()
+    assert not (tmp_path / "out" / "a__two" / "verdicts.json").exists()

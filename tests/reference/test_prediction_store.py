@@ -1,0 +1,32 @@
+"""What several processes predict of the same places is kept together."""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from reference.prediction_store import PredictionStore, place_of
+
+PLACE = place_of((1, 2), ())
+
+
+def test_what_another_process_wrote_stays(tmp_path: Path) -> None:
+    """Oracle: both rows together; 0.5 and 0.25 are exact in float32."""
+    one, other = (PredictionStore(tmp_path / "known.sqlite") for _ in range(2))
+    assert one.write("bf16", {PLACE: {7: -0.5}}) == {PLACE: {7: -0.5}}
+    assert other.write("bf16", {PLACE: {8: -0.25}}) == {PLACE: {7: -0.5, 8: -0.25}}
+    assert one.read("bf16", [PLACE]) == {PLACE: {7: -0.5, 8: -0.25}}
+
+
+def test_the_first_answer_is_what_is_read_later(tmp_path: Path) -> None:
+    store = PredictionStore(tmp_path / "known.sqlite")
+    told = store.write("bf16", {PLACE: {7: -0.1}})
+    assert told == store.read("bf16", [PLACE])
+    assert told[PLACE][7] != -0.1  # float32, so the comparison above can fail
+
+
+def test_writers_at_the_same_time_lose_nothing(tmp_path: Path) -> None:
+    """Each reads, adds and writes: only a transaction that begins as a writer keeps them apart."""
+    path = tmp_path / "known.sqlite"
+    PredictionStore(path)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda n: PredictionStore(path).write("bf16", {PLACE: {n: -1.0}}), range(40)))
+    assert set(PredictionStore(path).read("bf16", [PLACE])[PLACE]) == set(range(40))
