@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from scipy.stats import t as student
 
-from monitor.evidence import after_sampler
 from monitor.greedy_answers import GreedyAnswer
 from monitor.stats.checks import Floats
 from monitor.stats.rates import Rate, wilson
@@ -28,36 +27,41 @@ _FEWEST = 4  # answers for `token_share`
 class Profile:
     """Divergence in nats: mean, at the start, in both halves; slope per 100 tokens with a 95% interval by answers.
 
-    ``off`` is the share of answers whose own mean is above the tolerance, ``within`` the mean of the others (None
-    without any), ``token_share`` what `token_share` says.
+    A part without any token has None, and so has a slope where all places are the same. ``off`` is the share of answers
+    whose own mean is above the tolerance, ``within`` the mean of the others (None without any), ``token_share`` what
+    `token_share` says.
     """
 
     n_positions: int
     mean: float
     token_share: float | None
-    start: float
-    rest: float
-    first_half: float
-    second_half: float
-    slope: float
-    slope_low: float
-    slope_high: float
+    start: float | None
+    rest: float | None
+    first_half: float | None
+    second_half: float | None
+    slope: float | None
+    slope_low: float | None
+    slope_high: float | None
     off: Rate
     within: float | None
 
     @property
     def grows(self) -> bool:
         """Whether it surely grows along the answer, and by much."""
+        if self.slope_low is None or self.first_half is None or self.second_half is None:
+            return False
         return self.slope_low > 0 and self.second_half > _GROWN * self.first_half
 
     @property
     def fades(self) -> bool:
         """Whether it surely fades along the answer, and by much."""
+        if self.slope_high is None or self.start is None or self.rest is None:
+            return False
         return self.slope_high < 0 and self.start > _FADED * self.rest
 
     def cause(self, fault: str | None, tolerated: float) -> tuple[str, str]:
         """Name the layer at fault if one is, and say what speaks for it. `fault` is that of the prompt."""
-        halves = f"{self.first_half:.2g} in first halves, {self.second_half:.2g} in second ones"
+        halves = f"{_number(self.first_half)} in first halves, {_number(self.second_half)} in second ones"
         routed = self.off.high is not None and self.off.high < _ALL and self.within is not None
         of_contexts = is_of_contexts(self.token_share, self.mean)
         ladder = (
@@ -67,7 +71,7 @@ class Profile:
             (routed and (self.within or 0.0) <= tolerated, "routing",
              f"{self.off.k} of {self.off.n} answers are off, the others within ({self.within or 0.0:.2g} nats)"),
             (self.fades, "template",
-             f"it fades: {self.start:.2g} at the first {FIRST} tokens, {self.rest:.2g} after"),
+             f"it fades: {_number(self.start)} at the first {FIRST} tokens, {_number(self.rest)} after"),
             (self.grows, "kv_cache", f"it grows with the place in the answer: {halves}"),
             (of_contexts, "kv_cache", f"it is another one in each context{self._of_tokens()}; {halves}"),
         )  # fmt: skip
@@ -96,12 +100,12 @@ def profile_of(answers: Sequence[GreedyAnswer], tolerated: float) -> Profile:
     places, kls = np.concatenate(pairs).T
     middle = (places.max() + 1) / 2
     means = np.array([pair[:, 1].mean() for pair in pairs])
-    slope, half = _slope(pairs)
+    slope, low, high = _slope(pairs) or (None, None, None)
     return Profile(
         n_positions=kls.size, mean=float(kls.mean()), token_share=token_share(answers),
         start=_mean(kls[places < FIRST]), rest=_mean(kls[places >= FIRST]),
         first_half=_mean(kls[places < middle]), second_half=_mean(kls[places >= middle]),
-        slope=100 * slope, slope_low=100 * (slope - half), slope_high=100 * (slope + half),
+        slope=slope, slope_low=low, slope_high=high,
         off=wilson(int((means > tolerated).sum()), means.size),
         within=float(means[means <= tolerated].mean()) if (means <= tolerated).any() else None,
     )  # fmt: skip
@@ -147,8 +151,8 @@ def _deviations(answer: GreedyAnswer) -> Iterator[tuple[str, float]]:
             yield from zip(names, (moved - moved.mean()).tolist(), strict=True)
 
 
-def _slope(pairs: Sequence[Floats]) -> tuple[float, float]:
-    """Slope within answers, nats per token, and half the width of its interval.
+def _slope(pairs: Sequence[Floats]) -> tuple[float, float, float] | None:
+    """Slope within answers, nats per 100 tokens, with its interval; None where no answer has two places.
 
     Each answer has its own level. Linearised ratio with answers as clusters (W. G. Cochran, Sampling Techniques, 3rd
     ed. 1977, section 6.4), quantile of Student's t.
@@ -157,16 +161,16 @@ def _slope(pairs: Sequence[Floats]) -> tuple[float, float]:
     spread = np.array([float((pair[:, 0] ** 2).sum()) for pair in centred])
     moved = np.array([float(pair[:, 0] @ pair[:, 1]) for pair in centred])
     if spread.sum() == 0:
-        return 0.0, 0.0
+        return None
     slope, n = float(moved.sum() / spread.sum()), len(pairs)
     error = np.sqrt(float(((moved - slope * spread) ** 2).sum()) * n / max(n - 1, 1)) / spread.sum()
-    return slope, float(student.ppf(0.975, max(n - 1, 1)) * error)
+    half = float(student.ppf(0.975, max(n - 1, 1)) * error)
+    return 100 * slope, 100 * (slope - half), 100 * (slope + half)
 
 
-def _mean(values: Floats) -> float:
-    return float(values.mean()) if values.size else 0.0
+def _mean(values: Floats) -> float | None:
+    return float(values.mean()) if values.size else None
 
 
-def says_after_temperature(answers: Sequence[GreedyAnswer]) -> bool:
-    """Whether the endpoint's logprobs are those after temperature 0."""
-    return after_sampler(position for answer in answers for position in answer.view.positions)
+def _number(value: float | None) -> str:
+    return "nothing known" if value is None else f"{value:.2g}"

@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Any
 
 from monitor.results import Evidence, GoldenPosition, GoldenView, Status, Verdict
-from monitor.stats.evalues import average_e
 from monitor.types import Exchange
 from monitor.wire.usage import read_usage
 
@@ -136,9 +135,3 @@ def after_sampler(positions: Iterable[GoldenPosition]) -> bool:
     """
     unsure = [one for one in positions if one.endpoint_top and one.golden_top1_logprob < -_UNSURE_NATS]
     return bool(unsure) and 2 * sum(max(one.endpoint_top) > -_CERTAIN_NATS for one in unsure) > len(unsure)
-
-
-def joint_log_e(verdicts: Iterable[Verdict]) -> float | None:
-    """Natural log of the mean e-value of those `verdicts` that carry one; None where none does."""
-    values = [math.log(one.e_value) for one in verdicts if one.e_value is not None]
-    return average_e(values) if values else None

@@ -19,9 +19,9 @@ _FAR_NATS = 20.0  # margins are cut here, where golden's probability is below 1e
 
 @dataclass(frozen=True, slots=True)
 class Half:
-    """Flips in one half of the answers, and how surely they gather there (one-sided)."""
+    """Flips in one half of the answers (None without any token), and how surely they gather there (one-sided)."""
 
-    rate: float
+    rate: float | None
     p_value: float
 
 
@@ -31,7 +31,7 @@ class Clues:
 
     ``mean_margin`` is over all tokens, ``median_margin`` over flips (None without any), in nats. ``cliffs`` counts
     answers with a token that no other weights of the model would choose, of ``flipped`` answers with any flip;
-    ``clean_rate`` is the flip rate before the first such token, in those answers.
+    ``clean_rate`` is the flip rate before the first such token, in those answers (None without any such token).
 
     With logprobs, else None: ``odd_choices`` is the share of flips at which the endpoint itself lists another token
     above the one it took, ``token_share`` what `monitor.divergence_profile.token_share` says, ``mean_kl`` the mean
@@ -46,7 +46,7 @@ class Clues:
     median_margin: float | None
     cliffs: int
     flipped: int
-    clean_rate: float
+    clean_rate: float | None
     odd_choices: float | None
     token_share: float | None
     mean_kl: float | None
@@ -54,7 +54,8 @@ class Clues:
     def cause(self, *, tolerated: float, different_nats: float) -> tuple[str, str]:
         """Name the layer at fault if one is, and say what speaks for it."""
         odd, share = self.odd_choices or 0.0, self.share
-        halves = f"{self.first.rate:.2g} in first halves, {self.second.rate:.2g} in second ones"
+        halves = f"{_number(self.first.rate)} in first halves, {_number(self.second.rate)} in second ones"
+        clean = self.clean_rate is not None and self.clean_rate <= tolerated
         of_contexts = is_of_contexts(self.token_share, self.mean_kl)
         ladder = (
             (self.fault is not None, str(self.fault),
@@ -62,7 +63,7 @@ class Clues:
             (odd > 0.5, "sampler", f"at {odd:.0%} of the flips the endpoint did not take its own likeliest token"),
             (self.mean_margin > different_nats, "different_model",
              f"golden likes its own choices better by {self.mean_margin:.2g} nats on average"),
-            (self.cliffs > 1 and self.flipped <= 2 * self.cliffs and self.clean_rate <= tolerated, "engine",
+            (self.cliffs > 1 and self.flipped <= 2 * self.cliffs and clean, "engine",
              f"{self.cliffs} of {self.flipped} answers with flips fall off a cliff, and are golden's before it"),
             (share.high < _ALL_REQUESTS, "routing",
              f"{share.share:.0%} of the requests ({share.low:.0%} to {share.high:.0%}) are answered so"),
@@ -114,7 +115,7 @@ def _halves(places: np.ndarray, flipped: np.ndarray) -> tuple[Half, Half]:
     late = places >= (places.max() + 1) / 2
     first, second = (
         Half(
-            float(flipped[mask].mean()) if mask.any() else 0.0,
+            float(flipped[mask].mean()) if mask.any() else None,
             float(binom.sf(flipped[mask].sum() - 1, flipped.sum(), mask.mean())),
         )
         for mask in (~late, late)
@@ -132,7 +133,11 @@ def _odd_choices(answers: Sequence[GreedyAnswer], flips: Sequence[Sequence[bool]
     return sum(odd) / len(odd) if odd else None
 
 
-def _rate_before(flips: Sequence[Sequence[bool]], cliffs: Sequence[Sequence[int]]) -> float:
-    """Flip rate before the first fall of each answer that has one; 1 without any such token."""
+def _rate_before(flips: Sequence[Sequence[bool]], cliffs: Sequence[Sequence[int]]) -> float | None:
+    """Flip rate before the first fall of each answer that has one; None without any such token."""
     kept = [flip for row, falls in zip(flips, cliffs, strict=True) for flip in (row[: falls[0]] if falls else ())]
-    return sum(kept) / len(kept) if kept else 1.0
+    return sum(kept) / len(kept) if kept else None
+
+
+def _number(value: float | None) -> str:
+    return "nothing known" if value is None else f"{value:.2g}"

@@ -2,9 +2,17 @@
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from monitor.evidence import asked_by, is_misread, mostly_misread, prompt_of
+from monitor.evidence import (
+    after_sampler,
+    asked_by,
+    is_misread,
+    mostly_misread,
+    not_answered,
+    prompt_of,
+    split_is_known,
+)
 from monitor.results import Evidence, GoldenPosition, GoldenView, Status
 from monitor.stats.divergence import tail_bucket_kl
 from monitor.types import Exchange
@@ -37,12 +45,6 @@ class GreedyAnswer:
         found = [kl for _, kl in self.listed]
         return [sum(found[at : at + size]) / len(found[at : at + size]) for at in range(0, len(found), size)]
 
-    @property
-    def mean_kl(self) -> float | None:
-        """Mean divergence in nats, None without any."""
-        found = [kl for kl in self.kls if kl is not None]
-        return sum(found) / len(found) if found else None
-
 
 def greedy_answers(evidence: Evidence, probes: Collection[str]) -> tuple[list[GreedyAnswer], int]:
     """Return the answers of `probes` that golden has scored, in the order of asking, and how many were left out.
@@ -51,12 +53,18 @@ def greedy_answers(evidence: Evidence, probes: Collection[str]) -> tuple[list[Gr
     tokenizer's split: which tokens they had is not known then.
     """
     scored = [(exchange, view) for exchange, view in asked_by(evidence, probes) if view.positions]
-    known = [(exchange, view) for exchange, view in scored if not _unknown_split(view)]
+    known = [(exchange, view) for exchange, view in scored if split_is_known(view)]
     return [_answer(exchange, view) for exchange, view in known], len(scored) - len(known)
 
 
-def _unknown_split(view: GoldenView) -> bool:
-    return view.tokens_from == "text" and view.canonical is False
+def says_after_temperature(answers: Sequence[GreedyAnswer]) -> bool:
+    """Whether the endpoint's logprobs are those after temperature 0."""
+    return after_sampler(position for answer in answers for position in answer.view.positions)
+
+
+def by_text(answers: Sequence[GreedyAnswer]) -> list[GreedyAnswer]:
+    """Return `answers` as their text alone shows them: without divergences."""
+    return [replace(answer, kls=(None,) * len(answer.kls)) for answer in answers]
 
 
 def _answer(exchange: Exchange, view: GoldenView) -> GreedyAnswer:
@@ -105,18 +113,11 @@ def named(status: Status, fault: tuple[str, str]) -> tuple[str | None, str]:
 
 def nothing_to_judge(evidence: Evidence, probes: Collection[str], n_left_out: int) -> tuple[str, str]:
     """Return cause and words for why there is nothing, or too little, to judge."""
-    runs = {run.run_id for run in evidence.runs if run.probe in probes}
-    asked = [exchange for exchange in evidence.exchanges if exchange.run_id in runs]
-    if not asked:
-        return "not_asked", f"no run of {' or '.join(sorted(probes))}"
-    if not any(exchange.answered for exchange in asked):
-        return "no_answers", "no complete answer"
-    if not evidence.golden:
-        return "no_reference", "no golden reference for this endpoint"
+    if (found := not_answered(evidence, probes)) is not None:
+        return found
     if n_left_out:
         return "not_comparable", f"{n_left_out} answers have other tokens than the golden tokenizer makes of their text"
-    views = [view for one in asked if (view := evidence.golden.get(one.exchange_id)) is not None]
-    problems = sorted({view.problem for view in views if view.problem})
+    problems = sorted({view.problem for _, view in asked_by(evidence, probes) if view.problem})
     if problems:
         return "not_comparable", problems[0]
     return "too_few", "too few answers"

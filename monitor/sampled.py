@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from monitor.evidence import split_is_known
 from monitor.ports import Floats
 from monitor.results import GoldenPosition, GoldenView
+from monitor.standing import SUSPECT_NATS
 from monitor.stats.eprocess import Interval, mixture_process
 from monitor.stats.evalues import average_e
 from monitor.stats.martingale import pit_process
@@ -26,7 +28,7 @@ from monitor.stats.samplers import (
 from monitor.types import Exchange
 from monitor.wire.usage import read_usage
 
-LIKELY = float(np.log(20.0))
+LIKELY = SUSPECT_NATS
 """Nats of evidence that a sampler must be short of to be excluded: 20 to 1 for plain sampling."""
 
 STRONG = 0.5
@@ -122,7 +124,7 @@ def is_own_split(exchange: Exchange, view: GoldenView) -> bool:
         return True
     counted = read_usage(exchange.usage or {}).generated
     cut_short = exchange.choice.finish == "length" and counted is not None
-    return view.canonical is not False and not (cut_short and counted != len(view.positions))
+    return split_is_known(view) and not (cut_short and counted != len(view.positions))
 
 
 def sampled(views: Sequence[GoldenView]) -> Sampled | None:

@@ -80,7 +80,8 @@ class Context:
         question = f"\n\nWhat is the secret code of {thing}? The secret code of {thing} is"
         room = int(length * _CHARS_PER_TOKEN) - len(needle) - len(question)
         notes = [f"Page {rng.randrange(1_000_000)}.", *_notes(rng, room)]
-        notes.insert(int(len(notes) * _DEPTHS[at % len(_DEPTHS)]), needle)
+        # Never first: prompts begin with their own page, or all of them would share the words before the code.
+        notes.insert(max(1, int(len(notes) * _DEPTHS[at % len(_DEPTHS)])), needle)
         return f"code-{length}-{at}-{code}", " ".join(notes) + question
 
     def cost(self) -> Cost:

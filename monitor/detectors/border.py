@@ -21,14 +21,23 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from monitor.evidence import Card, Finding, asked_by, mostly_misread, prompt_of, verdict
+from monitor.evidence import (
+    Card,
+    Finding,
+    asked_by,
+    mostly_misread,
+    not_answered,
+    prompt_of,
+    split_is_known,
+    verdict,
+)
 from monitor.results import Evidence, GoldenPosition, GoldenView, Metric, Status, Verdict
+from monitor.standing import calibrated, status_of
 from monitor.stats.betabinomial import flip_process, rate_interval
-from monitor.stats.eprocess import EProcess, Interval
+from monitor.stats.eprocess import Interval
 from monitor.tolerances import FULL, precision_class
 from monitor.types import Exchange
 
-SUSPECT = float(np.log(20))
 RATIOS = (2.0, 4.0, 8.0, 16.0, 30.0)
 """Alternatives as multiples of `p0`: from a share of the requests to nearly all prompts flipped."""
 
@@ -75,7 +84,7 @@ class Border:
         by_prompt: dict[str, list[bool]] = defaultdict(list)
         for (exchange, _), flipped in firsts:
             by_prompt[prompt_of(exchange)].append(flipped)
-        counted = {"n_noncanonical": sum(_other_split(view) for _, view in pairs), "n_prompts": len(by_prompt)}
+        counted = {"n_noncanonical": sum(not split_is_known(view) for _, view in pairs), "n_prompts": len(by_prompt)}
         if len(by_prompt) < self.min_n:
             return verdict(card, self._no_evidence(evidence, pairs, counted), evidence, at)
         if precision_class(evidence.endpoint.precision) not in _BITS_8 and self._calibrated(evidence) is None:
@@ -90,26 +99,22 @@ class Border:
         p0 = self._calibrated(evidence) or self.p0
         process = flip_process(k, n, p0=p0, rho=self.rho, ratios=RATIOS)
         rate = rate_interval(k, n, rho=self.rho)
-        status = self._status(process, rate, p0)
+        status = status_of(
+            process.final, rate, tolerated=p0, fail_nats=-np.log(self.alpha), pass_below=max(self.degraded, p0)
+        )  # fmt: skip
         cause = {"pass": None, "inconclusive": "undecided"}.get(status, "template" if misread else "weights")
         return Finding(
             status=status, cause=cause, reason=self._reason(k, n, rate, p0, status, misread=misread),
             effect=rate.estimate, low=rate.low, high=rate.high, n=int(n.sum()), threshold=p0, log_e=process.final,
             mde=_mde(len(k), p0, self.alpha),
             details={**counted, "k": int(k.sum()), "flipped_prompts": int((k > 0).sum()), "log_e": process.final,
-                     "requests_to_alpha": process.looks_to(self.alpha), "degraded": self.degraded},
+                     # With several answers to a prompt, its look is complete only with the last of them.
+                     "prompts_to_alpha": process.looks_to(self.alpha) if (n == 1).all() else None,
+                     "degraded": self.degraded},
         )  # fmt: skip
 
-    def _status(self, process: EProcess, rate: Interval, p0: float) -> Status:
-        if process.final >= -np.log(self.alpha):
-            return "fail"
-        if process.final >= SUSPECT or rate.low > p0:
-            return "suspect"
-        return "pass" if rate.high < max(self.degraded, p0) else "inconclusive"
-
     def _calibrated(self, evidence: Evidence) -> float | None:
-        precision = precision_class(evidence.endpoint.precision)
-        found = evidence.tolerances.allowed("border_flips", precision) if evidence.tolerances else None
+        found = calibrated(evidence, "border_flips")
         return None if found is None else min(max(found, self.p0), 0.9)
 
     def _reason(
@@ -133,17 +138,9 @@ class Border:
         )  # fmt: skip
 
     def _no_evidence(self, evidence: Evidence, pairs: list[Pair], counted: dict[str, int]) -> Finding:
-        runs = {run.run_id for run in evidence.runs if run.probe in (self.probes or ())}
-        own = [exchange for exchange in evidence.exchanges if exchange.run_id in runs]
         problems = sorted({view.problem for _, view in pairs if view.problem})
-        if not runs:
-            cause, why = "not_asked", "the probe border has not run"
-        elif not any(exchange.answered for exchange in own):
-            cause, why = "no_answers", "no complete answer"
-        elif not evidence.golden:
-            cause, why = "no_reference", "no golden reference for this endpoint"
-        else:
-            cause, why = "not_comparable", problems[0] if problems else "no first token could be compared with golden"
+        unread = problems[0] if problems else "no first token could be compared with golden"
+        cause, why = not_answered(evidence, self.probes or ()) or ("not_comparable", unread)
         return Finding(
             status="inconclusive", cause=cause, n=counted["n_prompts"], details=counted,
             reason=f"{counted['n_prompts']} prompts comparable, {self.min_n} needed: {why}",
@@ -153,7 +150,7 @@ class Border:
 def _first(exchange: Exchange, view: GoldenView) -> bool | None:
     """Whether the answer begins otherwise than golden's would; None where that cannot be told."""
     first = next((one for one in view.positions if one.position == 0), None)
-    if first is None or _other_split(view) or not exchange.choice.content:
+    if first is None or not split_is_known(view) or not exchange.choice.content:
         return None
     return _flipped(first)
 
@@ -164,10 +161,6 @@ def _flipped(first: GoldenPosition) -> bool | None:
     if first.golden_logprob is not None:
         return first.golden_logprob < first.golden_top1_logprob
     return None
-
-
-def _other_split(view: GoldenView) -> bool:
-    return view.canonical is False and view.tokens_from == "text"
 
 
 def _mde(n: int, p0: float, alpha: float) -> float | None:

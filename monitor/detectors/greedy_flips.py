@@ -26,19 +26,25 @@ import numpy as np
 
 from monitor.evidence import Card, Finding, verdict
 from monitor.flip_clues import clues_of
-from monitor.greedy_answers import GreedyAnswer, greedy_answers, named, nothing_to_judge
-from monitor.results import Evidence, Metric, Status, Verdict
+from monitor.greedy_answers import (
+    GreedyAnswer,
+    by_text,
+    greedy_answers,
+    named,
+    nothing_to_judge,
+    says_after_temperature,
+)
+from monitor.results import Evidence, Metric, Verdict
+from monitor.standing import calibrated, is_full, status_of
 from monitor.stats.betabinomial import flip_log_ratios, flip_process, rate_interval
 from monitor.stats.checks import Floats
 from monitor.stats.eprocess import EProcess, Interval
 from monitor.stats.routing import routing_process, routing_share
-from monitor.tolerances import FULL, precision_class
 
 RATIOS = (3.0, 10.0, 30.0)
 """Alternatives as multiples of the tolerated rate."""
 SHARES = (0.1, 0.3, 1.0)
 """Shares of requests that are answered by something else."""
-_SUSPECT = math.log(20)
 _CLIFFS, _CLIFF_RATIOS = 0.001, (5.0, 30.0)
 _LEAST_TOLERATED, _MOST_TOLERATED = 0.001, 0.3
 
@@ -107,11 +113,11 @@ class GreedyFlips:
             finding = Finding(status="inconclusive", cause=cause, reason=reason, n=len(answers),
                               details={"n_noncanonical": left_out})  # fmt: skip
             return verdict(card, finding, evidence, at)
+        answers = by_text(answers) if says_after_temperature(answers) else answers
         return verdict(card, self._finding(self._counted(answers, evidence), left_out, evidence), evidence, at)
 
     def _counted(self, answers: Sequence[GreedyAnswer], evidence: Evidence) -> _Counts:
-        full = precision_class(evidence.endpoint.precision) == FULL
-        noise = self.noise_nats if full else self.coarse_noise_nats
+        noise = self.noise_nats if is_full(evidence) else self.coarse_noise_nats
         flips = [tuple(margin > noise for margin in answer.margins) for answer in answers]
         return _Counts(
             answers=answers, flips=flips,
@@ -126,7 +132,7 @@ class GreedyFlips:
         process = self._evidence(ratios, counts)
         interval = rate_interval(counts.k, counts.n, rho=self.rho)
         clues = clues_of(counts.answers, counts.flips, routing_share(ratios), cliff_nats=self.cliff_nats)
-        status = self._status(process.final, interval, tolerated)
+        status = status_of(process.final, interval, tolerated=tolerated, fail_nats=-math.log(self.alpha))
         cause, why = named(status, clues.cause(tolerated=tolerated, different_nats=self.different_nats))
         return Finding(
             status=status, cause=cause, reason=_reason(counts, interval, tolerated, why),
@@ -147,22 +153,15 @@ class GreedyFlips:
 
     def _tolerated(self, evidence: Evidence) -> float:
         """The tolerated flip rate: as calibrated, else the default."""
-        precision = precision_class(evidence.endpoint.precision)
-        calibrated = evidence.tolerances.allowed("flip_rate", precision) if evidence.tolerances else None
-        return self.tolerated_rate if calibrated is None else min(max(calibrated, _LEAST_TOLERATED), _MOST_TOLERATED)
-
-    def _status(self, log_e: float, interval: Interval, tolerated: float) -> Status:
-        if log_e >= -math.log(self.alpha):
-            return "fail"
-        if log_e >= _SUSPECT or interval.low > tolerated:
-            return "suspect"
-        return "pass" if interval.high < tolerated else "inconclusive"
+        found = calibrated(evidence, "flip_rate")
+        return self.tolerated_rate if found is None else min(max(found, _LEAST_TOLERATED), _MOST_TOLERATED)
 
     def _mde(self, n: float, tolerated: float) -> float | None:
         """Smallest rate whose expected evidence reaches ``1 / alpha`` in `n` independent tokens."""
         rates = np.linspace(tolerated, 1 - 1e-9, 2000)[1:]
         gain = rates * np.log(rates / tolerated) + (1 - rates) * np.log((1 - rates) / (1 - tolerated))
-        needed = -math.log(self.alpha) + math.log(len(RATIOS) * len(SHARES))
+        # Two: this evidence is averaged with that of the cliffs.
+        needed = -math.log(self.alpha) + math.log(2 * len(RATIOS) * len(SHARES))
         enough = np.flatnonzero(n * gain >= needed)
         return float(rates[enough[0]]) if enough.size else None
 

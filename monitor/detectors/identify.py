@@ -6,8 +6,9 @@ computes them). Statistic: the posterior share of families that are coarser than
 Decides: *fail* when variants outside the declared precision have a posterior of `sure`; *suspect* at `likely`; *pass*
 when those within it have `likely`. What no variant predicts is *inconclusive* with the cause ``unexplained``, and so is
 what is not decided yet. The cause names layer and scheme, such as ``weights: Q8_0``.
-What can mislead it: a scheme that is not in the bank (then the nearest is a hint, no finding); schemes that predict the
-same; roundings of activations and of the KV cache, which cannot be predicted exactly; a bank of another checkpoint.
+What can mislead it: logprobs after the sampler (said, not judged); a scheme that is not in the bank (then the nearest
+is a hint, no finding); schemes that predict the same; roundings of activations and of the KV cache, which cannot be
+predicted exactly; a bank of another checkpoint.
 Source: docs/identify.md, measured on llama.cpp.
 """
 
@@ -19,15 +20,24 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from monitor.evidence import Card, Finding, asked_by, mostly_misread, prompt_of, verdict
+from monitor.detectors._calls import LEAST_NATS
+from monitor.evidence import (
+    Card,
+    Finding,
+    after_sampler,
+    asked_by,
+    mostly_misread,
+    prompt_of,
+    says_nothing_of_weights,
+    verdict,
+)
 from monitor.results import Evidence, Metric, Status, Verdict
 from monitor.stats.matched import FAITHFUL, GOLDEN, UNEXPLAINED, Candidate, Match, match
 from monitor.stats.matched_space import Floats
 from monitor.tolerances import FULL, precision_class
 
 _FULL_BITS = 16
-_LEAST_LOGPROB = -50.0  # below: what servers write for tokens that were masked
-_FIRST, _SHOWN = 1, 6
+_SHOWN = 6
 _WHOLE = 0.95
 
 
@@ -60,18 +70,14 @@ class Identify:
     """Posterior at which it is suspect, and one within the declared precision passes."""
     full_precision_nats: float = 0.002
     """KL that faithful engines of full precision may show; where the reference is not calibrated."""
-    eight_bit_nats: float = 0.01
-    """The same of lower precisions."""
     min_prompts: int = 4
     """Fewest prompts with logprobs for a verdict."""
 
     def __post_init__(self) -> None:
         if not 0.5 < self.likely <= self.sure < 1:
             raise ValueError("0.5 < `likely` <= `sure` < 1 must hold")
-        if not 0 < self.full_precision_nats <= self.eight_bit_nats:
-            raise ValueError("0 < `full_precision_nats` <= `eight_bit_nats` must hold")
-        if self.min_prompts < 1:
-            raise ValueError("`min_prompts` must be at least 1")
+        if self.full_precision_nats <= 0 or self.min_prompts < 1:
+            raise ValueError("`full_precision_nats` must be above 0 and `min_prompts` at least 1")
 
     def run(self, evidence: Evidence, *, at: datetime, rng: np.random.Generator) -> Verdict:
         """Identify what answered, out of all positions with logprobs and predictions."""
@@ -81,6 +87,8 @@ class Identify:
         n_prompts = len({row.prompt for row in rows})
         if n_prompts < self.min_prompts:
             return verdict(card, self._nothing(evidence, n_prompts), evidence, at)
+        if after_sampler(place for _, view in asked_by(evidence, self.probes or ()) for place in view.positions):
+            return verdict(card, says_nothing_of_weights(n_prompts), evidence, at)
         found = matched(evidence, self.faithful_nats(evidence))
         assert found is not None  # noqa: S101  # there are rows
         return verdict(card, self._finding(found, evidence), evidence, at)
@@ -160,7 +168,7 @@ def _rows(evidence: Evidence) -> Iterator[_Row]:
             if len(rows) < len(known) or not known or not place.endpoint_top:
                 continue
             table = np.stack([np.asarray(place.endpoint_top), np.asarray(place.golden_top), *rows.values()])
-            kept = table[:, np.isfinite(table).all(axis=0) & (table[0] > _LEAST_LOGPROB)]
+            kept = table[:, np.isfinite(table).all(axis=0) & (table[0] > LEAST_NATS)]
             if kept.shape[1]:
                 names = dict(zip(rows, kept[2:], strict=True))
                 yield _Row(prompt_of(exchange), kept[0], kept[1], names)

@@ -19,13 +19,21 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from monitor.evidence import Card, Finding, after_sampler, mostly_misread, prompt_of, verdict
+from monitor.evidence import (
+    Card,
+    Finding,
+    after_sampler,
+    mostly_misread,
+    prompt_of,
+    says_nothing_of_weights,
+    verdict,
+)
 from monitor.results import Evidence, GoldenPosition, GoldenView, Metric, Status, Verdict
+from monitor.standing import allowed
 from monitor.stats.clustered import ClusteredMean, clustered_mean
 from monitor.stats.confseq import mean_above, mean_below
 from monitor.stats.divergence import tail_bucket_kl
 from monitor.stats.rates import wilson
-from monitor.tolerances import FULL, precision_class
 from monitor.types import Exchange
 
 # One-sided 97.5% and 80% normal quantiles: the usual planning rule for a minimum detectable effect.
@@ -87,7 +95,7 @@ class LogprobFidelity:
         if len(prompts) < self.min_prompts:
             return verdict(card, _no_evidence(evidence, len(prompts), self.min_prompts), evidence, at)
         if after_sampler(position.golden for position in positions):
-            return verdict(card, _after_sampler(len(prompts)), evidence, at)
+            return verdict(card, says_nothing_of_weights(len(prompts)), evidence, at)
         mean = clustered_mean([p.kl for p in positions], [p.prompt_id for p in positions], rng=rng)
         return verdict(card, self._finding(mean, positions, evidence), evidence, at)
 
@@ -108,11 +116,7 @@ class LogprobFidelity:
 
     def tolerance_nats(self, evidence: Evidence) -> float:
         """The KL that an endpoint of the declared precision may show: as calibrated, else the defaults."""
-        precision = precision_class(evidence.endpoint.precision)
-        calibrated = evidence.tolerances.allowed("kl_nats", precision) if evidence.tolerances else None
-        if calibrated is not None:
-            return calibrated
-        return self.full_precision_nats if precision == FULL else self.eight_bit_nats
+        return allowed(evidence, "kl_nats", full=self.full_precision_nats, coarse=self.eight_bit_nats)
 
     def _status(self, mean: ClusteredMean, tolerance: float) -> Status:
         if mean.low is None or mean.high is None:
@@ -195,14 +199,6 @@ def _reason(mean: ClusteredMean, tolerance: float, evidence: Evidence, misread: 
         f"{declared} allows {tolerance:g}"
     )
     return text + ("; the prompt itself differs from golden's, so weights are not judged" if misread else "")
-
-
-def _after_sampler(n_prompts: int) -> Finding:
-    return Finding(
-        status="inconclusive", cause="logprob_semantics", n=n_prompts,
-        reason="the endpoint is certain where golden is not: it gives logprobs after the sampler, which say nothing of "
-        "the weights; go by text, or ask at temperature 1",
-    )  # fmt: skip
 
 
 def _no_evidence(evidence: Evidence, n_prompts: int, needed: int) -> Finding:

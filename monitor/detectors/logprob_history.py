@@ -29,6 +29,7 @@ from monitor.detectors._calls import Baseline, Call, are_backends, baselines, ca
 from monitor.evidence import Card, Finding, asked_by, mostly_misread, verdict
 from monitor.history import Past, series
 from monitor.results import Evidence, Metric, Status, Verdict
+from monitor.standing import SUSPECT_NATS, calibrated, is_full, status_of
 from monitor.stats.betabinomial import flip_log_ratios
 from monitor.stats.change import fleet_threshold
 from monitor.stats.checks import Floats
@@ -36,9 +37,8 @@ from monitor.stats.confseq import mean_sequence
 from monitor.stats.eprocess import Interval
 from monitor.stats.martingale import STAKES
 from monitor.stats.rates import wilson
-from monitor.tolerances import FULL, precision_class
+from monitor.summary import NO_HISTORY
 
-SUSPECT = float(np.log(20))
 CUT = 4.0
 """Distances are cut at this many times what is allowed, so that their mean has an interval at any time."""
 
@@ -121,13 +121,14 @@ class LogprobHistory:
     ) -> Finding:
         tolerance = self._tolerance(evidence)
         found = _evidence(calls, len(recent), tolerance, self.stray)
-        since = [call for call in calls if call.run >= (found.start if found.log_e >= SUSPECT else 0)]
+        since = [call for call in calls if call.run >= (found.start if found.log_e >= SUSPECT_NATS else 0)]
         allowed = float(np.mean([_allowed(call, tolerance) for call in since]))
         shift = _interval(since, tolerance)
         level = fleet_threshold(self.streams, self.looks, false_alarms=self.pages)
         n_beyond = sum(call.distance > _allowed(call, tolerance) for call in since)
         newest = [call.distance - _allowed(call, tolerance) for call in calls if call.run == len(recent) - 1]
-        status = self._status(found.log_e, level, shift, allowed, n_beyond)
+        fail_nats = level if n_beyond >= self.persist else np.inf
+        status = status_of(found.log_e, shift, tolerated=allowed, fail_nats=fail_nats)
         if status == "pass" and np.mean(newest) > 0:
             status = "inconclusive"
         backends = _backends(since, tolerance)
@@ -147,19 +148,9 @@ class LogprobHistory:
         )  # fmt: skip
 
     def _tolerance(self, evidence: Evidence) -> float:
-        precision = precision_class(evidence.endpoint.precision)
-        calibrated = evidence.tolerances.allowed("logprob_shift_nats", precision) if evidence.tolerances else None
-        own = self.tolerance_nats if precision == FULL else self.eight_bit_nats
-        return own if calibrated is None else max(calibrated, self.tolerance_nats)
-
-    def _status(
-        self, log_e: float, level: float, shift: Interval, allowed: float, n_beyond: int
-    ) -> Status:
-        if log_e >= level and n_beyond >= self.persist:
-            return "fail"
-        if log_e >= SUSPECT or shift.low > allowed:
-            return "suspect"
-        return "pass" if shift.high < allowed else "inconclusive"
+        found = calibrated(evidence, "logprob_shift_nats")
+        own = self.tolerance_nats if is_full(evidence) else self.eight_bit_nats
+        return own if found is None else max(found, self.tolerance_nats)
 
     def _no_evidence(self, runs: list[Past], before: list[Past], n_calls: int) -> Finding:
         asked = [one for past in runs for one in past.exchanges if one.request and one.request.top_logprobs]
@@ -170,7 +161,7 @@ class LogprobHistory:
         elif not any(exchange.choice.logprobs for exchange in asked):
             cause, why = "no_logprobs", "the endpoint returns no logprobs"
         elif len(before) < self.min_history:
-            cause, why = "no_history", f"{len(before)} earlier runs to compare with, {self.min_history} needed"
+            cause, why = NO_HISTORY, f"{len(before)} earlier runs to compare with, {self.min_history} needed"
         else:
             cause, why = "not_comparable", "earlier runs have too few answers to the same prompts"
         return Finding(
@@ -212,7 +203,7 @@ def _interval(calls: Sequence[Call], tolerance: float) -> Interval:
 
 def _mde(n_calls: int, n_runs: int, level: float, allowed: float) -> float:
     """The distance that, shown by all of so many calls, reaches `level`."""
-    needed = (level + np.log(len(STAKES) * n_runs)) / n_calls
+    needed = (level + np.log(2 * len(STAKES) * n_runs)) / n_calls
     return float(allowed * (1 + np.expm1(needed) / STAKES[0]))
 
 

@@ -1,8 +1,9 @@
 """Where in an answer do the endpoint's probabilities leave golden's?
 
 Needs: top-k logprobs of answers at temperature 0 and their golden view (teacher-forced); no requests of its own.
-Statistic: tail-bucket KL(golden || endpoint) in stretches of ``stretch`` tokens: level, and slope over the place in the
-answer, with an interval that goes by answers.
+Statistic: tail-bucket KL(golden || endpoint), the mean of each stretch of ``stretch`` tokens. The effect is the mean of
+these, each cut at ``cut`` times the tolerance (at 5 nats once one is above); the mean over tokens, not cut, is in the
+details, and so is the slope over the place in the answer, with an interval that goes by answers.
 Decides: an e-process over stretches against the tolerance null (in every stretch, the expected divergence given the
 past is at most the tolerance), so it may be looked at after every answer. *Fail* at ``1 / alpha``, *suspect* at 20 or
 when the interval of the level lies above the tolerance, *pass* when it lies below, else *inconclusive*.
@@ -10,8 +11,7 @@ Causes: another prompt (token counts), or a difference that is large at the firs
 some answers off and the others clean is routing; a difference that grows with the place, or that is another one in each
 context, is the KV cache's; one that moves the same tokens at all places is the weights'.
 What can mislead it: logprobs after temperature (said, not judged) or after masking; short answers show little growth;
-tolerances measured on one model. The interval is that of the mean of divergences cut at ``cut`` times the tolerance,
-at 5 nats once one is above.
+tolerances measured on one model.
 Source: `monitor.stats.divergence`, `monitor.stats.confseq`; tolerances as in `logprob_fidelity`, measured on
 SmolLM2-135M: 5e-6 nats at 16 bit, 0.33 at 4 bit.
 """
@@ -24,16 +24,24 @@ from typing import ClassVar
 
 import numpy as np
 
-from monitor.divergence_profile import Profile, profile_of, says_after_temperature
-from monitor.evidence import Card, Finding, verdict
-from monitor.greedy_answers import GreedyAnswer, greedy_answers, named, nothing_to_judge, prompt_fault
-from monitor.results import Evidence, Metric, Status, Verdict
+from monitor.divergence_profile import profile_of
+from monitor.evidence import Card, Finding, says_nothing_of_weights, verdict
+from monitor.greedy_answers import (
+    GreedyAnswer,
+    greedy_answers,
+    named,
+    nothing_to_judge,
+    prompt_fault,
+    says_after_temperature,
+)
+from monitor.results import Evidence, Metric, Verdict
+from monitor.standing import allowed, status_of
 from monitor.stats.checks import Floats
-from monitor.stats.confseq import ConfidenceSequence, mean_above, mean_sequence
-from monitor.tolerances import FULL, precision_class
+from monitor.stats.confseq import mean_above, mean_sequence
+from monitor.stats.eprocess import Interval
 
-_SUSPECT = math.log(20)
 _FAR_NATS = 5.0
+_LEAST_NATS = 1e-6  # nothing can be bet against a tolerance of 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +54,9 @@ class LogprobProfile:
     looks_back: ClassVar[int] = 0
     metrics: ClassVar[tuple[Metric, ...]] = (
         Metric(name="greedy_kl_nats", unit="nats", better="lower", source="monitor.stats.divergence",
-               definition="Mean tail-bucket KL(golden || endpoint) over the tokens of greedy answers."),
+               definition="Mean over stretches of greedy answers (8 tokens unless set otherwise) of their mean "
+                          "tail-bucket KL(golden || endpoint), each cut at 5 times the tolerance, or at 5 nats once "
+                          "one is above."),
         Metric(name="kl_slope", unit="nats per 100 tokens", better="lower", source="DESIGN section 6",
                definition="Least-squares slope of the divergence over the place in the answer."),
     )  # fmt: skip
@@ -84,11 +94,9 @@ class LogprobProfile:
     def _too_little(
         self, evidence: Evidence, answers: Sequence[GreedyAnswer], found: Sequence[GreedyAnswer], left_out: int
     ) -> Finding | None:
-        if len(answers) >= self.min_answers and not says_after_temperature(answers):
-            return None
         if len(answers) >= self.min_answers:
-            cause, why = "not_comparable", "the logprobs are those after temperature 0: the chosen token has all"
-        elif len(found) > len(answers):
+            return says_nothing_of_weights(len(answers)) if says_after_temperature(answers) else None
+        if len(found) > len(answers):
             cause, why = "no_logprobs", "the endpoint returns no logprobs"
         else:
             cause, why = nothing_to_judge(evidence, self.probes or (), left_out)
@@ -102,12 +110,13 @@ class LogprobProfile:
         most = self._most(stretches, tolerated)
         level = mean_sequence(np.minimum(stretches, most), low=0.0, high=most, confidence=0.975)
         profile = profile_of(answers, tolerated)
-        status = self._status(process.final, level, tolerated)
+        mean, low, high = (float(bound[-1]) for bound in (level.mean, level.low, level.high))
+        interval = Interval(estimate=mean, low=low, high=high, confidence=0.95)
+        status = status_of(process.final, interval, tolerated=tolerated, fail_nats=-math.log(self.alpha))
         cause, why = named(status, profile.cause(prompt_fault(answers), tolerated))
-        low, high = float(level.low[-1]), float(level.high[-1])
         return Finding(
-            status=status, cause=cause, reason=_reason(profile, low, high, tolerated, why),
-            effect=float(level.mean[-1]), low=low, high=high, n=profile.n_positions, threshold=tolerated,
+            status=status, cause=cause, reason=_reason(interval, stretches.size, most, tolerated, why),
+            effect=mean, low=low, high=high, n=profile.n_positions, threshold=tolerated,
             p_value=process.p_value, log_e=process.final, mde=self._mde(stretches.size, tolerated),
             details={**profile.numbers(), "n_answers": len(answers), "prompt_fault": prompt_fault(answers) or "none",
                      "cut_nats": most},
@@ -115,11 +124,7 @@ class LogprobProfile:
 
     def _tolerated(self, evidence: Evidence) -> float:
         """The KL that an endpoint of the declared precision may show: as calibrated, else the defaults."""
-        precision = precision_class(evidence.endpoint.precision)
-        calibrated = evidence.tolerances.allowed("kl_nats", precision) if evidence.tolerances else None
-        if calibrated is not None and calibrated > 0:
-            return calibrated
-        return self.full_precision_nats if precision == FULL else self.eight_bit_nats
+        return max(_LEAST_NATS, allowed(evidence, "kl_nats", full=self.full_precision_nats, coarse=self.eight_bit_nats))
 
     def _most(self, stretches: Floats, tolerated: float) -> float:
         """Where divergences are cut: near the tolerance if none is beyond, else far off, so that the level is seen.
@@ -129,23 +134,16 @@ class LogprobProfile:
         near = self.cut * tolerated
         return near if stretches.max() <= near else max(near, _FAR_NATS)
 
-    def _status(self, log_e: float, level: ConfidenceSequence, tolerated: float) -> Status:
-        if log_e >= -math.log(self.alpha):
-            return "fail"
-        if log_e >= _SUSPECT or level.low[-1] > tolerated:
-            return "suspect"
-        return "pass" if level.high[-1] < tolerated else "inconclusive"
-
     def _mde(self, looks: int, tolerated: float) -> float:
         """Smallest constant divergence that reaches ``1 / alpha`` in `looks` looks, betting half of what there is."""
         needed = (-math.log(self.alpha) + math.log(12)) / looks
         return tolerated * (1 + 2 * math.expm1(needed))
 
 
-def _reason(profile: Profile, low: float, high: float, tolerated: float, why: str) -> str:
+def _reason(found: Interval, n: int, cut_nats: float, tolerated: float, why: str) -> str:
     text = (
-        f"mean KL {profile.mean:.2g} nats over {profile.n_positions} greedy tokens ({low:.2g} to {high:.2g} at every "
-        f"look); {tolerated:g} is tolerated"
+        f"mean KL {found.estimate:.2g} nats of {n} stretches of greedy answers, each cut at {cut_nats:.2g} "
+        f"({found.low:.2g} to {found.high:.2g} at every look); {tolerated:g} is tolerated"
     )
     return f"{text}; {why}" if why else text
 

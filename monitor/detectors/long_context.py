@@ -1,6 +1,7 @@
 """Does the endpoint read long prompts whole, as exactly as short ones, and alike from a cold and a warm cache?
 
 Needs: answers of the `context` probe and their golden view; logprobs if the endpoint has them, else flips of tokens.
+Logprobs after temperature 0 say nothing of the weights, so such an endpoint is judged by flips as well.
 Short answers to compare with: of the `greedy` and `logprobs` runs in the evidence, and to the shortest prompts.
 Statistic: tail-bucket KL(golden || endpoint) over the tokens of answers to long prompts; without logprobs, the share of
 their tokens that golden would not have taken.
@@ -26,16 +27,22 @@ import numpy as np
 
 from monitor.context_clues import ContextClues, context_clues, split_by_length
 from monitor.evidence import Card, Finding, verdict
-from monitor.greedy_answers import GreedyAnswer, greedy_answers, named, nothing_to_judge
+from monitor.greedy_answers import (
+    GreedyAnswer,
+    by_text,
+    greedy_answers,
+    named,
+    nothing_to_judge,
+    says_after_temperature,
+)
 from monitor.results import Evidence, Metric, Status, Verdict
+from monitor.standing import allowed, is_full, status_of
 from monitor.stats.betabinomial import flip_process, rate_interval
 from monitor.stats.confseq import mean_above, mean_sequence
 from monitor.stats.eprocess import EProcess, Interval
-from monitor.tolerances import FULL, precision_class
 
 _CONTEXT = frozenset({"context"})
 _SHORT = frozenset({"greedy", "logprobs"})
-_SUSPECT = math.log(20)
 _FAR_NATS = 5.0
 
 
@@ -92,6 +99,8 @@ class LongContext:
         del rng
         found, left_out = greedy_answers(evidence, _CONTEXT)
         short, _ = greedy_answers(evidence, _SHORT)
+        if says_after_temperature([*found, *short]):
+            found, short = by_text(found), by_text(short)
         long, brief = split_by_length(found, self.long_tokens)
         listed = bool(long) and all(answer.listed for answer in long)
         card = Card(
@@ -111,9 +120,10 @@ class LongContext:
     def _finding(self, clues: ContextClues, long: Sequence[GreedyAnswer], listed: bool, evidence: Evidence) -> Finding:
         tolerated = self._tolerated_nats(evidence) if listed else self.tolerated_rate
         process, interval = self._by_logprobs(long, tolerated) if listed else self._by_flips(long, clues.noise)
-        status: Status = "fail" if clues.n_cut else self._status(process.final, interval, tolerated)
-        found = clues.cause(tolerated_nats=self._tolerated_nats(evidence), tolerated_rate=self.tolerated_rate)
-        cause, why = named(status, found)
+        judged = status_of(process.final, interval, tolerated=tolerated, fail_nats=-math.log(self.alpha))
+        status: Status = "fail" if clues.n_cut else judged
+        fault = clues.cause(tolerated_nats=self._tolerated_nats(evidence), tolerated_rate=self.tolerated_rate)
+        cause, why = named(status, fault)
         n = sum(len(answer.listed) if listed else len(answer.places) for answer in long)
         return Finding(
             status=status, cause=cause, reason=_reason(clues, interval, tolerated, listed, why),
@@ -138,24 +148,15 @@ class LongContext:
         return flip_process(k, n, p0=self.tolerated_rate, rho=self.rho), rate_interval(k, n, rho=self.rho)
 
     def _noise(self, evidence: Evidence) -> float:
-        return self.noise_nats * (1 if precision_class(evidence.endpoint.precision) == FULL else 5)
+        return self.noise_nats * (1 if is_full(evidence) else 5)
 
     def _tolerated_nats(self, evidence: Evidence) -> float:
         """The KL that an endpoint of the declared precision may show: as calibrated, but not below the default.
 
         Calibration is on short prompts, and rounding adds up over long ones.
         """
-        precision = precision_class(evidence.endpoint.precision)
-        default = self.full_precision_nats if precision == FULL else self.eight_bit_nats
-        calibrated = evidence.tolerances.allowed("kl_nats", precision) if evidence.tolerances else None
-        return default if calibrated is None else max(default, calibrated)
-
-    def _status(self, log_e: float, interval: Interval, tolerated: float) -> Status:
-        if log_e >= -math.log(self.alpha):
-            return "fail"
-        if log_e >= _SUSPECT or interval.low > tolerated:
-            return "suspect"
-        return "pass" if interval.high < tolerated else "inconclusive"
+        default = self.full_precision_nats if is_full(evidence) else self.eight_bit_nats
+        return max(default, allowed(evidence, "kl_nats", full=default, coarse=default))
 
     def _mde(self, n: int, tolerated: float) -> float:
         """About the smallest effect that reaches ``1 / alpha`` in `n` looks."""

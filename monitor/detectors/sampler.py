@@ -4,12 +4,16 @@ Needs: answers of the `sample` probe and golden weights that know the whole dist
 Text is enough. No extra requests.
 Statistic: the exact likelihood ratio of every token under 28 other samplers (temperature, top-p, top-k, min-p) and
 under penalties on what was said, against plain sampling from golden; beside them two catch-alls on the randomised PIT.
-Four e-values, averaged, less an allowance per token for engine noise. The effect is the temperature that explains the
-tokens best, with an anytime-valid interval.
+Four e-values, averaged, less an allowance per token for engine noise. Against plain sampling from golden itself this is
+an exact e-value; against "within the tolerance" the allowance makes it an approximation (`monitor.stats.samplers`): an
+endpoint whose KL is all of the tolerance, by its temperature alone, failed at alpha 0.001 in 0.1% to 0.7% of the
+streams of 1,200 tokens and in 1% to 3% of those of 5,000. The effect is the temperature that explains the tokens best,
+with an anytime-valid interval.
 Decides: *fail* when the e-value reaches 1 / ``alpha``; *suspect* when it reaches 20 or the interval leaves the
-tolerated band; *pass* when the interval lies in the band, and every truncation and penalty is 20 times less likely
-than plain sampling; else *inconclusive*. The sampler is blamed when one of its rules explains the tokens better than
-the catch-alls do, weights or engine otherwise; the template where the prompt's token count is already wrong.
+tolerated band; *pass* when the interval lies in the band, and every truncation, and every penalty of half a nat or
+more, is 20 times less likely than plain sampling (smaller penalties are not excluded); else *inconclusive*. The sampler
+is blamed when one of its rules explains the tokens better than the catch-alls do, weights or engine otherwise; the
+template where the prompt's token count is already wrong.
 What can mislead it: defaults that the endpoint applies to requests that do not speak of them (a finding, but one to
 cure in the request); other weights look like a higher temperature, so that is blamed on the sampler only where it beats
 the catch-alls clearly, or where greedy answers in the same evidence show golden's weights; 8-bit weights are not seen.
@@ -26,16 +30,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from monitor.evidence import Card, Finding, asked_by, mostly_misread, verdict
+from monitor.evidence import Card, Finding, asked_by, mostly_misread, not_answered, verdict
+from monitor.greedy_answers import greedy_answers
 from monitor.results import Evidence, GoldenView, Metric, Status, Verdict
-from monitor.sampled import LIKELY, SamplerEvidence, is_own_split, is_plain, sampled, weigh
+from monitor.sampled import SamplerEvidence, is_own_split, is_plain, sampled, weigh
+from monitor.standing import SUSPECT_NATS, allowed, is_full
 from monitor.stats.rates import Rate, wilson
 from monitor.stats.samplers import RULES
-from monitor.tolerances import FULL, precision_class
 from monitor.types import Exchange
 
-GREEDY = frozenset({"greedy", "logprobs", "border"})
-"""Probes whose answers at temperature 0 show the weights without the sampler."""
+GREEDY = frozenset({"greedy", "logprobs"})
+"""Probes whose answers at temperature 0 show the weights without the sampler.
+
+Those of `border` do not: there, golden's own choice is nearly a tie.
+"""
 
 CLEAR_NATS, CLEAR_SHARE = 4.0, 0.1
 """By how much a higher temperature must beat the catch-alls, in nats and as a share of its evidence.
@@ -49,6 +57,9 @@ NEARLY = 0.75
 
 CLEARING = 100
 """Fewest greedy tokens that can clear the weights."""
+
+CLEAR_RATES = 2
+"""The interval of their flip rate must end below so many times `flip_rate`: 1 flip of 100 tokens does, 2 do not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +76,10 @@ class Sampler:
     )  # fmt: skip
 
     alpha: float = 0.001
-    """Chance of a false *fail*, over all looks at one stream of tokens."""
+    """Chance of a false *fail*, over all looks at one stream of tokens, for plain sampling from golden.
+
+    At the edge of the tolerance it is larger, and grows with the tokens: up to 0.7% at 1,200, up to 3% at 5,000.
+    """
     band: float = 0.1
     """How far from 1 the served temperature may be for a pass."""
     full_precision_nats: float = 0.002
@@ -75,13 +89,15 @@ class Sampler:
     min_tokens: int = 192
     """Fewest sampled tokens for a verdict: fewer suffice for an alarm, but not for its cause."""
     flip_rate: float = 0.03
-    """Share of greedy tokens other than golden's beyond which the weights are not golden's."""
+    """Share of greedy tokens that golden would not take, beyond which the weights are not golden's."""
+    noise_nats: float = 0.1
+    """Margin up to which a greedy token is no flip, nats; five times as much where less than 16 bit is declared."""
 
     def __post_init__(self) -> None:
         if not (0 < self.alpha < 1 and 0 < self.band < 1 and 0 < self.flip_rate < 1 and self.min_tokens >= 1):
             raise ValueError("`alpha`, `band`, `flip_rate` must lie between 0 and 1, `min_tokens` must be at least 1")
-        if not 0 <= self.full_precision_nats <= self.low_precision_nats:
-            raise ValueError("0 <= `full_precision_nats` <= `low_precision_nats` must hold")
+        if not 0 <= self.full_precision_nats <= self.low_precision_nats or self.noise_nats < 0:
+            raise ValueError("0 <= `full_precision_nats` <= `low_precision_nats` and 0 <= `noise_nats` must hold")
 
     def run(self, evidence: Evidence, *, at: datetime, rng: np.random.Generator) -> Verdict:
         """Judge all sampled tokens of the evidence, in the order in which they came.
@@ -94,7 +110,7 @@ class Sampler:
         tokens = sampled([view for _, view in kept])
         n = 0 if tokens is None else len(tokens.entropy)
         if tokens is None or n < self.min_tokens:
-            return verdict(card, _too_little(evidence, pairs, n, self.min_tokens), evidence, at)
+            return verdict(card, self._too_little(evidence, pairs, n), evidence, at)
         counts = {"n_answers": tokens.n_answers, "n_noncanonical": len(pairs) - len(kept)}
         return verdict(card, self._finding(weigh(tokens), pairs, counts, evidence), evidence, at)
 
@@ -105,7 +121,7 @@ class Sampler:
         allowance = self.allowance_nats(evidence)
         log_e = seen.log_e(allowance)
         status = self._status(seen, log_e)
-        flips = _greedy_flips(evidence)
+        flips = self._greedy_flips(evidence)
         cause, why = None, ""
         if status in {"fail", "suspect"}:
             cause, why = self._blame(seen, flips, misread=mostly_misread(pairs))
@@ -122,17 +138,14 @@ class Sampler:
 
     def allowance_nats(self, evidence: Evidence) -> float:
         """What the log e-value gives up per token: the tolerated KL of the declared precision."""
-        precision = precision_class(evidence.endpoint.precision)
-        calibrated = evidence.tolerances.allowed("kl_nats", precision) if evidence.tolerances else None
-        if calibrated is not None:
-            return max(calibrated, 0.0)
-        return self.full_precision_nats if precision == FULL else self.low_precision_nats
+        found = allowed(evidence, "kl_nats", full=self.full_precision_nats, coarse=self.low_precision_nats)
+        return max(found, 0.0)
 
     def _status(self, seen: SamplerEvidence, log_e: float) -> Status:
         low, high = seen.temperature.low, seen.temperature.high
         if log_e >= -math.log(self.alpha):
             return "fail"
-        if log_e >= LIKELY or low > 1 + self.band or high < 1 - self.band:
+        if log_e >= SUSPECT_NATS or low > 1 + self.band or high < 1 - self.band:
             return "suspect"
         inside = low >= 1 - self.band and high <= 1 + self.band
         return "pass" if inside and not seen.undecided else "inconclusive"
@@ -148,11 +161,34 @@ class Sampler:
             return "weights", f"; {flips.k} of {flips.n} greedy tokens differ from golden's, so weights come first"
         if seen.stray_nats > max(seen.sampler_nats, NEARLY * seen.pit_nats):
             return "engine", "; single tokens that golden holds impossible among plainly sampled ones: garbled joins"
-        if not by_penalty and flips.n >= CLEARING:
+        if not by_penalty and self._clears(flips):
             return "sampler", f"; most like {_named(kind, value)}; {flips.n} greedy tokens show golden's weights"
         if not _fits_better(seen):
             return "weights", f"; other weights explain the tokens as well as {_named(kind, value)} does"
         return "sampler", f"; {_named(kind, value)} explains the tokens better than other weights do"
+
+    def _clears(self, flips: Rate) -> bool:
+        """Whether greedy answers show that the weights are golden's: enough tokens, of which few enough flip."""
+        if flips.n < CLEARING or flips.value is None or flips.high is None:
+            return False
+        return flips.value <= self.flip_rate and flips.high < CLEAR_RATES * self.flip_rate
+
+    def _greedy_flips(self, evidence: Evidence) -> Rate:
+        """Tokens of greedy answers that golden would not take: what the weights do without a sampler."""
+        noise = self.noise_nats * (1 if is_full(evidence) else 5)
+        answers, _ = greedy_answers(evidence, GREEDY)
+        cold = [one for one in answers if one.exchange.request is not None and one.exchange.request.temperature == 0]
+        margins = [margin for answer in cold for margin in answer.margins]
+        return wilson(sum(margin > noise for margin in margins), len(margins))
+
+    def _too_little(self, evidence: Evidence, pairs: Sequence[tuple[Exchange, GoldenView]], n: int) -> Finding:
+        problems = sorted({view.problem for _, view in pairs if view.problem})
+        found = not_answered(evidence, self.probes or ())
+        if found is None and n == 0:
+            found = "not_comparable", problems[0] if problems else "golden knows no whole distribution here"
+        cause, why = found or ("too_few", "ask more prompts or longer answers")
+        reason = f"{n} sampled tokens, {self.min_tokens} needed: {why}"
+        return Finding(status="inconclusive", cause=cause, n=n, reason=reason)
 
     def _mde(self, seen: SamplerEvidence, allowance: float) -> float | None:
         """Smallest served temperature above 1 whose tokens would on average have reached 1 / alpha."""
@@ -167,18 +203,6 @@ def _fits_better(seen: SamplerEvidence) -> bool:
     lead = seen.sampler_nats - seen.other_nats
     needed = max(CLEAR_NATS, CLEAR_SHARE * seen.sampler_nats) if kind == "temperature" and value > 1 else 0.0
     return lead >= needed
-
-
-def _greedy_flips(evidence: Evidence) -> Rate:
-    """Tokens of greedy answers that are not golden's most likely: what the weights do without a sampler."""
-    ranks = [
-        position.golden_rank
-        for exchange, view in asked_by(evidence, GREEDY)
-        if exchange.request is not None and exchange.request.temperature == 0 and is_own_split(exchange, view)
-        for position in view.positions
-        if position.golden_rank is not None
-    ]
-    return wilson(sum(rank > 0 for rank in ranks), len(ranks))
 
 
 def _named(kind: str, value: float) -> str:
@@ -207,23 +231,6 @@ def _numbers(seen: SamplerEvidence) -> dict[str, Any]:
         "rule_nats": seen.rule_nats, "penalty_nats": seen.penalty_nats, "pit_nats": seen.pit_nats,
         "stray_nats": seen.stray_nats,
     }  # fmt: skip
-
-
-def _too_little(
-    evidence: Evidence, pairs: Sequence[tuple[Exchange, GoldenView]], n: int, needed: int
-) -> Finding:
-    problems = sorted({view.problem for _, view in pairs if view.problem})
-    if not any(exchange.answered for exchange in evidence.exchanges):
-        cause, why = "no_answers", "no complete answer"
-    elif not any(run.probe == "sample" for run in evidence.runs):
-        cause, why = "not_asked", "no run of the probe `sample`"
-    elif not evidence.golden:
-        cause, why = "no_reference", "no golden reference for this endpoint"
-    elif n == 0:
-        cause, why = "not_comparable", problems[0] if problems else "golden knows no whole distribution here"
-    else:
-        cause, why = "too_few", "ask more prompts or longer answers"
-    return Finding(status="inconclusive", cause=cause, n=n, reason=f"{n} sampled tokens, {needed} needed: {why}")
 
 
 DETECTOR = Sampler

@@ -28,6 +28,7 @@ from monitor.results import Evidence, Metric, Status, Verdict
 from monitor.stats.change import fleet_threshold
 from monitor.stats.confseq import normal_sequence
 from monitor.stats.slowing import Slowing, slowing
+from monitor.summary import NO_HISTORY
 from monitor.types import Exchange
 
 FASTER_RATIO = 0.8
@@ -181,7 +182,7 @@ class SpeedShift:
 
     def _no_history(self, runs: Sequence[Past]) -> Finding:
         return Finding(
-            status="inconclusive", cause="no_history", n=len(runs),
+            status="inconclusive", cause=NO_HISTORY, n=len(runs),
             reason=f"{len(runs) - 1} earlier runs, at least {self.min_history} with valid timings needed",
         )  # fmt: skip
 

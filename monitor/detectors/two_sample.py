@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from monitor.evidence import Card, Finding, asked_by, mostly_misread, prompt_of, verdict
+from monitor.evidence import Card, Finding, asked_by, mostly_misread, not_answered, prompt_of, verdict
 from monitor.ports import Floats
 from monitor.results import Evidence, GoldenView, Metric, Status, Verdict
 from monitor.sampled import is_own_split, is_plain
@@ -37,7 +37,6 @@ from monitor.types import Exchange
 Answer = tuple[int, ...]
 Ids = NDArray[np.int64]
 
-PAD_ENDPOINT, PAD_GOLDEN = -1, -2
 KERNELS = ("position", "bigram", "length")
 POWER_QUANTILE = 0.84  # of the normal: power 80%
 MIN_ANSWERS = 2
@@ -96,7 +95,7 @@ class TwoSample:
         pairs = [pair for pair in asked_by(evidence, self.probes or ()) if is_plain(pair[0]) and _is_usable(*pair)]
         sides = _sides(_answers(pairs), evidence.samples)
         if len(sides.endpoint) < self.min_prompts:
-            return verdict(card, _too_little(evidence, pairs, len(sides.endpoint), self.min_prompts), evidence, at)
+            return verdict(card, self._too_little(evidence, pairs, sides), evidence, at)
         return verdict(card, self._finding(sides, rng, misread=mostly_misread(pairs)), evidence, at)
 
     def _finding(self, sides: _Sides, rng: np.random.Generator, *, misread: bool) -> Finding:
@@ -120,6 +119,21 @@ class TwoSample:
             mde=_mde(tests["position"], level) / within,
             details={**{f"p_{name}": test.p_value for name, test in tests.items()}, "n_prompts": len(counts),
                      "n_golden": sides.n_golden, **_means(sides, alike)},
+        )  # fmt: skip
+
+    def _too_little(
+        self, evidence: Evidence, pairs: Sequence[tuple[Exchange, GoldenView]], sides: _Sides
+    ) -> Finding:  # fmt: skip
+        found = not_answered(evidence, self.probes or ())
+        if found is None and not evidence.samples:
+            found = "no_samples", "the golden side has drawn no answers"
+        if found is None and not pairs:
+            found = "not_comparable", "no answer could be expressed in golden tokens"
+        few = "too_few", "set `per_prompt` of the probe to 2 or more, 10 for a test that sees 4-bit weights"
+        cause, why = found or few
+        return Finding(
+            status="inconclusive", cause=cause, n=sides.n_endpoint,
+            reason=f"{len(sides.endpoint)} prompts with two answers on both sides, {self.min_prompts} needed: {why}",
         )  # fmt: skip
 
     def _status(self, effect: ClusteredMean, p_value: float) -> Status:
@@ -238,25 +252,6 @@ def _nothing_alike(sides: _Sides) -> Finding:
     return Finding(
         status="inconclusive", cause="not_comparable", n=sides.n_endpoint,
         reason="no two answers of one side hold the same token at the same place: ask more or longer answers",
-    )  # fmt: skip
-
-
-def _too_little(evidence: Evidence, pairs: Sequence[tuple[Exchange, GoldenView]], n: int, needed: int) -> Finding:
-    if not any(exchange.answered for exchange in evidence.exchanges):
-        cause, why = "no_answers", "no complete answer"
-    elif not any(run.probe == "sample" for run in evidence.runs):
-        cause, why = "not_asked", "no run of the probe `sample`"
-    elif not evidence.golden:
-        cause, why = "no_reference", "no golden reference for this endpoint"
-    elif not evidence.samples:
-        cause, why = "no_samples", "the golden side has drawn no answers"
-    elif not pairs:
-        cause, why = "not_comparable", "no answer could be expressed in golden tokens"
-    else:
-        cause, why = "too_few", "set `per_prompt` of the probe to 2 or more, 10 for a test that sees 4-bit weights"
-    return Finding(
-        status="inconclusive", cause=cause, n=0,
-        reason=f"{n} prompts with two answers on both sides, {needed} needed: {why}",
     )  # fmt: skip
 
 

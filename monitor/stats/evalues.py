@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import logsumexp
 
 from monitor.stats.checks import Floats, inside, log_weights
 
@@ -37,7 +36,7 @@ def average_e(log_e: ArrayLike, *, weights: ArrayLike | None = None) -> float:
     way without assumptions. A product would assume independence, which detectors that share requests do not have.
     """
     data = _log_e(log_e)
-    return float(logsumexp(data + log_weights(weights, data.size)))
+    return float(np.logaddexp.reduce(data + log_weights(weights, data.size)))
 
 
 def composite_e(log_e: ArrayLike) -> float:

@@ -111,7 +111,7 @@ def match(
         (Candidate(name, _family(name, families), float(np.exp(value - total)), groups.get(name, ()))
          for name, value in scores.items()), key=lambda one: -one.posterior,
     )  # fmt: skip
-    nearest = _nearest(judge, found, names, groups, families)
+    nearest = _nearest(judge, found, names, groups)
     slope = (None,) * 3 if nearest is None else judge.slope(names.index(nearest.name))
     shares = (None,) * 3 if found[0].name not in groups else judge.share(names.index(found[0].name))
     return Match(
@@ -254,14 +254,13 @@ def _twins(names: Sequence[str], space: Space) -> dict[str, tuple[str, ...]]:
 
 
 def _nearest(
-    judge: _Judge, found: Sequence[Candidate], names: Sequence[str], groups: Mapping[str, tuple[str, ...]],
-    families: Mapping[str, str],
-) -> Candidate | None:  # fmt: skip
+    judge: _Judge, found: Sequence[Candidate], names: Sequence[str], groups: Mapping[str, tuple[str, ...]]
+) -> Candidate | None:
     """The first candidate; where that predicts nothing, the hypothesis of which a part explains most."""
     if found[0].name in groups or not groups:
         return found[0] if found[0].name in groups else None
     best = max(groups, key=lambda name: max(judge.near(names.index(name), gain) for gain in (*_NEAR_GAINS, *_GAINS)))
-    return next(one for one in found if one.name == best) if families else None
+    return next(one for one in found if one.name == best)
 
 
 def _by_family(found: Sequence[Candidate]) -> dict[str, float]:

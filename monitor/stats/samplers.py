@@ -7,7 +7,10 @@ ratios here go into `monitor.stats.eprocess.mixture_process`.
 
 An engine with rounding noise draws from q, not from p. Then a ratio r / p has expectation ``E_q[r / p] = E_r[q / p]``:
 at most ``exp(a)`` when tokens drawn by the alternative would on average be at most ``exp(a)`` times as likely under q
-as under p. Taking ``a`` nats per token off the log of an e-process therefore tests this wider null.
+as under p. Taking ``a`` nats per token off the log of an e-process tests the null of such q. That is not the null of
+all q whose KL to p is at most ``a``: where q leans the way r does, the expectation is larger. So against "within a
+tolerance of ``a`` nats" the result is an approximation. An endpoint whose KL is just the tolerance, by its temperature
+alone, reached 1 / 0.001 in 0.1% to 0.7% of the streams of 1,200 tokens, and in 1% to 3% of those of 5,000.
 """
 
 from dataclasses import dataclass

@@ -145,12 +145,16 @@ def _view(exchange_id: str, rng: np.random.Generator, served: Served, tokens: in
 
 
 def greedy_beside(made: Evidence, *, n: int, flips: int) -> Evidence:
-    """Add a run of the `greedy` probe with `n` tokens, of which `flips` are not golden's most likely."""
+    """Add a run of the `greedy` probe with `n` tokens, of which golden likes `flips` less than its own by a nat."""
     run = replace(sample_run("g1"), probe="greedy")
     request = Request(prompt_id="g", messages=(), max_tokens=n, temperature=0.0)
     one = replace(asked(0), exchange_id="g1-0", run_id="g1", request=request)
     position = drawn_position(np.random.default_rng(0), plainly, 0, set())
-    positions = tuple(replace(position, golden_rank=int(at < flips), position=at) for at in range(n))
+    best = position.golden_top1_logprob
+    positions = tuple(
+        replace(position, golden_rank=int(at < flips), golden_logprob=best - float(at < flips), position=at)
+        for at in range(n)
+    )
     seen = GoldenView(exchange_id="g1-0", run_id="g1", prompt_tokens=30, canonical=True, positions=positions)
     return replace(
         made, runs=(*made.runs, run), exchanges=(*made.exchanges, one), golden={**made.golden, "g1-0": seen}

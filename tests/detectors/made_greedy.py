@@ -136,6 +136,18 @@ def _listed(
     return TokenLogprob(token=f"t{first}", logprob=float(served[first]), top=top), seen
 
 
+def after_temperature(made: Evidence) -> Evidence:
+    """The same answers from an endpoint whose logprobs give all to the chosen token."""
+    views = {
+        key: replace(view, positions=tuple(
+            replace(one, endpoint_logprob=0.0, endpoint_top=(0.0, *[-50.0] * (len(one.endpoint_top) - 1)))
+            for one in view.positions
+        ))
+        for key, view in made.golden.items()
+    }  # fmt: skip
+    return replace(made, golden=views)
+
+
 def faithful_greedy() -> Evidence:
     """One run of `greedy` against an endpoint that keeps its word."""
     return leaning(20, 32, context=0.01)

@@ -82,7 +82,9 @@ def identify_evidence(
     )  # fmt: skip
 
 
-def _place(golden: Floats, served: Floats) -> GoldenPosition:
+def _place(golden: Floats, shifted: Floats) -> GoldenPosition:
+    """One position; what is served is moved as a whole, which no comparison sees, until it sums to 0.95 at most."""
+    served = shifted - max(0.0, float(np.logaddexp.reduce(shifted)) - np.log(0.95))
     return GoldenPosition(
         position=0, token_id=0, golden_logprob=float(golden[0]), golden_rank=0, golden_entropy_nats=1.0,
         golden_top1_logprob=float(golden[0]), endpoint_logprob=float(served[0]),

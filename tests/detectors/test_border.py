@@ -33,7 +33,7 @@ def test_degraded_weights_fail() -> None:
     found = judge(border_evidence(flips(20)))
     assert (found.status, found.cause) == ("fail", "weights")
     assert found.effect == pytest.approx(0.5)
-    assert found.details["requests_to_alpha"] <= 6
+    assert found.details["prompts_to_alpha"] <= 6
 
 
 def test_no_flip_passes_and_one_flip_is_never_a_fail() -> None:
@@ -47,7 +47,14 @@ def test_the_same_answer_again_is_hardly_new_evidence() -> None:
     once = judge(border_evidence(flips(2)))
     often = judge(border_evidence(flips(2), answers=10))
     assert often.status != "fail"
+    assert once.details["n_prompts"] == often.details["n_prompts"] == 40
     assert often.details["log_e"] < once.details["log_e"] + 2
+
+
+def test_prompts_are_counted_only_where_each_was_asked_once() -> None:
+    """Oracle: with ten answers to each, the evidence after a number of prompts is that of ten times the requests."""
+    assert judge(border_evidence(flips(20))).details["prompts_to_alpha"] is not None
+    assert judge(border_evidence(flips(20), answers=10)).details["prompts_to_alpha"] is None
 
 
 def test_a_misread_prompt_is_template() -> None:

@@ -8,7 +8,7 @@ import pytest
 from monitor.detectors.greedy_flips import DETECTOR, GreedyFlips
 from monitor.results import Evidence, Tolerances, Verdict
 from tests.detectors.made import AT, evidence
-from tests.detectors.made_greedy import flips, greedy_evidence, leaning
+from tests.detectors.made_greedy import after_temperature, flips, greedy_evidence, leaning
 
 
 def judge(made: Evidence, **settings: float) -> Verdict:
@@ -108,6 +108,22 @@ def _sampled() -> Evidence:
         )
         views[key] = replace(view, positions=positions)
     return replace(made, golden=views)
+
+
+def test_logprobs_after_temperature_name_no_cause() -> None:
+    """Flips everywhere alike; divergences of such logprobs are huge and another one in each context, for no fault."""
+    verdict = judge(after_temperature(leaning(20, 32, token=1.5)))
+    assert (verdict.status, verdict.cause) == ("fail", "weights")
+    assert verdict.details["token_share"] is None
+
+
+def test_the_smallest_rate_that_could_have_been_seen_reaches_alpha() -> None:
+    """Oracle: expected evidence of the right one of 3 x 3 alternatives, of which all together have half the weight."""
+    verdict = judge(greedy_evidence(flips(20, 32, 0.0)))
+    assert verdict.mde is not None
+    rate, null = verdict.mde, 0.015
+    gain = rate * np.log(rate / null) + (1 - rate) * np.log((1 - rate) / (1 - null))
+    assert verdict.n * gain - np.log(18) >= np.log(1000)
 
 
 def test_calibrated_tolerance_is_used() -> None:

@@ -9,6 +9,7 @@ from monitor.detectors.identify import Identify
 from monitor.evidence import asked_by
 from monitor.results import Evidence, Verdict
 from tests.detectors.made import AT
+from tests.detectors.made_greedy import after_temperature
 from tests.detectors.made_identify import identify_evidence
 
 
@@ -67,6 +68,13 @@ def test_few_prompts_are_undecided_and_fewer_are_no_evidence() -> None:
 def test_without_predictions_nothing_is_said() -> None:
     found = judged(replace(identify_evidence("Q4_0"), predictions=()))
     assert (found.status, found.cause) == ("inconclusive", "no_predictions")
+
+
+@pytest.mark.parametrize("name", [None, "Q4_0"])
+def test_logprobs_after_the_sampler_are_not_judged(name: str | None) -> None:
+    # Oracle: all of the probability is on one token wherever golden is unsure; no weights can be told by that.
+    found = judged(after_temperature(identify_evidence(name, n=40)))
+    assert (found.status, found.cause, found.n) == ("inconclusive", "logprob_semantics", 40)
 
 
 def test_another_prompt_is_not_blamed_on_weights() -> None:

@@ -35,6 +35,17 @@ def _unnamed(record: RunRecord) -> RunRecord:
     return replace(record, exchanges=tuple(replace(one, fingerprint=None) for one in record.exchanges))
 
 
+def test_the_smallest_distance_that_could_have_been_seen_reaches_the_threshold() -> None:
+    """Oracle: the largest of 12 stakes, on one of 8 starts; bets on means have half of the weight."""
+    pool = Pool(np.random.default_rng(0))
+    found = judge(evidence_of(runs_of(pool, np.random.default_rng(1))))
+    assert found.mde is not None
+    assert found.threshold is not None
+    n_starts = found.details["runs_compared"]
+    capital = found.n * np.log1p(0.95 * (found.mde / found.threshold - 1)) - np.log(2 * 12 * n_starts)
+    assert capital == pytest.approx(found.details["log_e_to_fail"])
+
+
 @pytest.mark.parametrize("stickiness", [0.0, 0.8, 0.95])
 def test_sticky_pools_of_faithful_backends_raise_no_alarm(stickiness: float) -> None:
     """B11: 3 backends, offset .02. Oracle: binomial bound of false alarms at alpha = .01, 24 earlier runs."""

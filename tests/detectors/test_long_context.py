@@ -13,6 +13,7 @@ from tests.detectors.made import AT, evidence
 from tests.detectors.made_greedy import (
     CONTEXT_LENGTHS,
     CONTEXT_NAMES,
+    after_temperature,
     flips,
     greedy_evidence,
     leaning,
@@ -111,6 +112,17 @@ def test_by_text_flips_are_counted() -> None:
         greedy_evidence(flips(8, 12, 0.4), **named), greedy_evidence(flips(20, 32, 0.0))  # type: ignore[arg-type]
     ))  # fmt: skip
     assert (many.statistic, many.status, many.cause) == ("long_flip_rate", "fail", "kv_cache")
+
+
+def test_logprobs_after_temperature_leave_faithful_weights_to_their_flips() -> None:
+    """The oracle is how the answers were made: golden's own, with logprobs that say nothing of the weights."""
+    alone = judge(after_temperature(long(context=0.01)))
+    assert (alone.statistic, alone.status, alone.effect) == ("long_flip_rate", "inconclusive", 0.0)
+    faithful = judge(after_temperature(beside(long(context=0.01), leaning(20, 8, context=0.01))))
+    assert faithful.status != "fail"
+    assert (faithful.details["long_nats"], faithful.details["short_nats"]) == (None, None)
+    off = judge(after_temperature(beside(long(token=1.5), leaning(20, 16, token=1.5))))
+    assert (off.statistic, off.status, off.cause) == ("long_flip_rate", "fail", "weights")
 
 
 def test_misses_that_golden_shares_are_no_misses() -> None:

@@ -155,6 +155,33 @@ def test_greedy_answers_that_are_goldens_clear_the_weights() -> None:
     assert "200 greedy tokens show golden's weights" in verdict.reason
 
 
+@pytest.mark.parametrize(("n", "flips", "cleared"), [(100, 6, False), (100, 0, True), (400, 14, False), (400, 8, True)])
+def test_weights_are_cleared_only_by_few_flips(n: int, flips: int, cleared: bool) -> None:
+    """Oracle: 3% is `flip_rate`, and Wilson's upper ends are 12.5%, 3.7%, 5.8% and 3.9% (3.5% alone is too many)."""
+    verdict = judge(greedy_beside(drawn_evidence(by(Rule("temperature", 1.4)), n=5, seed=4), n=n, flips=flips))
+    assert verdict.status == "fail"
+    assert ("greedy tokens show golden's weights" in verdict.reason) == cleared
+
+
+def test_near_ties_and_border_prompts_do_not_speak_of_the_weights() -> None:
+    """Oracle: 60 tokens that golden likes less by .05 nats are ties; answers of `border` are ties by choice."""
+    made = greedy_beside(drawn_evidence(by(Rule("temperature", 1.4)), n=5, seed=4), n=200, flips=60)
+    view = made.golden["g1-0"]
+    near = tuple(
+        replace(one, golden_logprob=one.golden_top1_logprob - 0.05 * (one.golden_rank or 0)) for one in view.positions
+    )
+    ties = judge(replace(made, golden={**made.golden, "g1-0": replace(view, positions=near)}))
+    assert (ties.cause, ties.details["greedy_flips"], ties.details["n_greedy"]) == ("sampler", 0, 200)
+    border = judge(replace(made, runs=(made.runs[0], replace(made.runs[1], probe="border"))))
+    assert border.details["n_greedy"] == 0
+
+
+def test_answers_of_other_probes_are_no_samples() -> None:
+    made = greedy_beside(drawn_evidence(n=3), n=200, flips=0)
+    stalled = tuple(replace(one, outcome="stalled") if one.run_id == "s1" else one for one in made.exchanges)
+    assert judge(replace(made, exchanges=stalled)).cause == "no_answers"
+
+
 def test_a_penalty_is_blamed_although_it_changes_greedy_answers() -> None:
     verdict = judge(greedy_beside(drawn_evidence(avoiding(1.5)), n=200, flips=60))
     assert (verdict.cause, verdict.details["parameter"]) == ("sampler", "penalty")

@@ -9,7 +9,7 @@ from monitor.detectors.two_sample import DETECTOR
 from monitor.ports import Ints
 from monitor.results import Evidence, Verdict
 from tests.detectors.made import AT
-from tests.detectors.made_drawn import answered_evidence, golden_answers
+from tests.detectors.made_drawn import answered_evidence, golden_answers, greedy_beside
 from tests.stats.worlds import completions
 
 QUICK = DETECTOR(alpha=0.05, suspect_alpha=0.05)
@@ -136,6 +136,18 @@ def test_needs_two_prompts_with_two_answers(shape: tuple[int, int]) -> None:
     verdict = judge(made)
     assert (verdict.status, verdict.cause, verdict.effect) == ("inconclusive", "too_few", None)
     assert "per_prompt" in verdict.reason
+
+
+def test_too_few_prompts_say_how_many_answers_there_were() -> None:
+    """Oracle: one prompt with ten answers on both sides, where two prompts are needed."""
+    mine, golden = sides(0)
+    assert judge(answered_evidence(mine[:1, :10], golden[:1])).n == 10
+
+
+def test_answers_of_other_probes_are_no_samples() -> None:
+    made = greedy_beside(answered_evidence(*sides(0, prompts=3, answers=3)), n=20, flips=0)
+    stalled = tuple(replace(one, outcome="stalled") if one.run_id == "s1" else one for one in made.exchanges)
+    assert judge(replace(made, exchanges=stalled)).cause == "no_answers"
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,14 @@ def test_no_two_prompts_begin_alike_in_any_run() -> None:
     assert len(set(starts)) == len(starts)
 
 
+def test_short_prompts_begin_with_their_own_page() -> None:
+    """At 100 tokens there are few notes: 5% of them is none, and the code must not come first for that."""
+    for seed in range(20):
+        texts = [text_of(one) for one in PROBE(lengths=(100,), per_length=4).requests(seed)[:4]]
+        assert all(text.startswith("Page ") for text in texts)
+        assert len({text[:16] for text in texts}) == 4
+
+
 def test_counts_answers_with_their_code() -> None:
     first, second = PROBE().requests(1)[:2]
     (seen,) = observe([answered(first, f"It is {code_of(first)}."), answered(second, code_of(first))])
