@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 ARGS ?=
 
-.PHONY: demo test test-vllm lint bench bench-wire bench-peers clean
+.PHONY: demo test test-vllm lint bench bench-wire bench-store bench-peers clean
 
 $(STAMP): pyproject.toml constraints.txt Makefile
 	$(PYTHON) -m venv $(VENV)
@@ -32,6 +32,9 @@ test-vllm: $(STAMP)  ## The golden engines against a real vLLM: 3.4 GB to instal
 
 bench-wire: $(STAMP)  ## The transport against known truth (needs gcc).
 	$(BIN)/python -m benchmarks wire
+
+bench-store: $(STAMP)  ## The store's reads at 1, 5 and 20 million observations (8 GB of disk, some minutes).
+	$(BIN)/python -m benchmarks store
 
 bench-peers: $(STAMP)  ## guidellm and aiperf beside our client (needs gcc; installs them under ~/.cache, 3 GB).
 	PYTHON=$(PYTHON) sh benchmarks/peers/install.sh

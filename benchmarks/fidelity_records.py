@@ -12,6 +12,7 @@ from jobs.clock import SystemClock
 from jobs.ensemble import Bench
 from jobs.golden import ensure_gguf, ensure_golden
 from jobs.judging import view
+from jobs.out_file import replace_file
 from monitor.codec import decode, encode
 from monitor.ports import Client, ProbeContext, ProbeResult, Scorer
 from monitor.results import GoldenView, Metric, RunRecord
@@ -20,8 +21,9 @@ from probes.ask import measured
 from probes.prompt_pool import pool_prompts
 from reference.variants.bank import find
 
-N_GREEDY, GREEDY_TOKENS, TOP_K = 64, 12, 20
-N_SAMPLES, SAMPLE_TOKENS = 72, 24
+N_GREEDY, GREEDY_TOKENS, TOP_K = 96, 12, 20
+N_SAMPLES, SAMPLE_TOKENS = 112, 24
+_SEED = 20261130  # of the prompts; those on which the constants of detectors were set had another
 MANY_PROMPTS, MANY_ANSWERS, GOLDEN_ANSWERS = 16, 6, 12
 _MANY_SEED = 77
 
@@ -99,16 +101,17 @@ ENGINES = ("F16", "BF16", "Q8_0")
 
 def recorded(name: str, folder: Path, home: Path, scorer: Scorer, report: Callable[[str], None]) -> Recorded:
     """Return what the endpoint `name` answers: from `folder`, else by serving it now (some minutes)."""
+    folder = folder / f"{_SEED}-{N_GREEDY}x{GREEDY_TOKENS}-{N_SAMPLES}x{SAMPLE_TOKENS}-{TOP_K}"
     path = folder / f"{name.replace(' ', '-').replace('%', '')}.json"
     if not path.exists():
         report(f"recording {name}")
         bench = Bench(home=home, golden=ensure_golden(home, report), probe=_Everything(), scorer=scorer,
-                      clock=SystemClock(), report=report, parallel=4)  # fmt: skip
+                      clock=SystemClock(), report=report, parallel=4, seed=_SEED)  # fmt: skip
         record = identified(asyncio.run(_answers(name, bench)), name)
         views = [*view([record], scorer).values()]
         texts = [*view([without_logprobs(record)], scorer).values()]
         folder.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(encode({"record": record, "views": views, "text_views": texts}))
+        replace_file(path, encode({"record": record, "views": views, "text_views": texts}))
     found = decode(_File, path.read_bytes())
     return Recorded(
         name=name, record=found.record, views={one.exchange_id: one for one in found.views},
@@ -144,7 +147,7 @@ def many(
         for one in record.exchanges:
             if one.request and one.answered:
                 served[list(prompts).index(one.request.prompt_id)].append(scorer.tokenizer.encode(one.choice.content))
-        path.write_bytes(encode({"served": served, "golden": golden}))
+        replace_file(path, encode({"served": served, "golden": golden}))
     found = orjson.loads(path.read_bytes())
     return found["served"], found["golden"]
 

@@ -20,7 +20,8 @@ from benchmarks.report import Report
 from jobs.alignment import align
 from jobs.golden import default_home, ensure_golden
 from monitor.ports import Tokenizer
-from monitor.stats.matched import FAITHFUL, GOLDEN, UNEXPLAINED, Match, match
+from monitor.stats.hypotheses import FAITHFUL, GOLDEN, UNEXPLAINED
+from monitor.stats.matched import Match, match
 from reference.prediction_store import PredictionStore
 from reference.predictions import Predictions, is_predictable
 from reference.variants.bank import bank, find

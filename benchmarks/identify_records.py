@@ -11,6 +11,7 @@ from jobs.clock import SystemClock
 from jobs.ensemble import Bench
 from jobs.golden import ensure_gguf, ensure_golden, packaged_gguf
 from jobs.judging import view
+from jobs.out_file import replace_file
 from monitor.codec import decode, encode
 from monitor.ports import Client, ProbeContext, ProbeResult, Scorer
 from monitor.results import GoldenView, Metric, RunRecord
@@ -68,7 +69,7 @@ def recorded(name: str, folder: Path, home: Path, scorer: Scorer, report: Callab
                       clock=SystemClock(), report=report, parallel=2)  # fmt: skip
         record = identified(asyncio.run(_answers(name, bench)), name)
         folder.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(encode({"record": record, "views": [*view([record], scorer).values()]}))
+        replace_file(path, encode({"record": record, "views": [*view([record], scorer).values()]}))
     found = decode(_File, path.read_bytes())
     return Recorded(name=name, record=found.record, views={one.exchange_id: one for one in found.views})
 

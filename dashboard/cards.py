@@ -8,7 +8,8 @@ from dashboard.evidence import evidence
 from dashboard.store_reader import EndpointNow
 from dashboard.view import Cell, cell, metric_text, overall_mark, sample_text
 from dashboard.words import MARKS, Mark, ago, detector_label, metric_label, plain, spoken
-from monitor.results import Incident, Verdict
+from monitor.incident import Incident
+from monitor.results import Verdict
 
 SPEEDS = ("ttft_ms_p50", "tps_p50")
 
@@ -71,7 +72,10 @@ def _speed(endpoint: EndpointNow) -> None:
 
 
 def _incident(incident: Incident, now: datetime) -> None:
-    what = f"Open incident, {detector_label(incident.detector).title.lower()}, since {ago(incident.opened_at, now)}"
+    by_detector = detector_label(incident.detector).title.lower()
+    name = by_detector if incident.verdict_id else spoken(incident.cause or incident.detector)
+    quiet = f" ({incident.muted})" if incident.muted else ""
+    what = f"Open incident, {name}, since {ago(incident.opened_at, now)}{quiet}"
     st.caption(f":material/notifications_active: {plain(f'{what}: {incident.reason}')}")
 
 

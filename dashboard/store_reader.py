@@ -13,7 +13,8 @@ import httpx
 
 from monitor.codec import decode
 from monitor.errors import StoreError
-from monitor.results import Incident, Verdict
+from monitor.incident import Incident
+from monitor.results import Verdict
 from monitor.types import Exchange
 
 T = TypeVar("T")

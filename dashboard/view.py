@@ -40,7 +40,7 @@ class Cell:
     why: str | None
 
 
-OPERATION = frozenset({"availability", "speed_shift"})
+OPERATION = frozenset({"availability", "speed_shift", "faults", "parameters"})
 """Detectors whose failures say nothing about fidelity."""
 
 

@@ -107,6 +107,21 @@ DETECTORS: dict[str, Label] = {
         title="Identified as",
         definition="Which of the known ways to change the golden weights explains the endpoint's deviations best.",
     ),
+    "faults": Label(
+        title="Faults",
+        definition="Share of complete answers that show a certain fault of the catalogue: framing, fields, finish "
+        "reasons, tool calls or counts that are wrong under the policy of this kind of server.",
+    ),
+    "shape": Label(
+        title="Shape",
+        definition="Lengths, loops, empty answers, other scripts and endings beside golden's answers to the same "
+        "prompts, or the endpoint's own past.",
+    ),
+    "parameters": Label(
+        title="Parameters",
+        definition="Share of the features (max_tokens, stop, seed, response_format, ...) that do what they say, told "
+        "from behaviour. What is refused does not count.",
+    ),
     "speed_shift": Label(
         title="Speed shift",
         definition="Time to first token and time per token of the newest runs over those of earlier runs at the same "

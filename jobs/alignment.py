@@ -13,6 +13,7 @@ from monitor.types import Exchange, TokenLogprob, TopToken
 from monitor.wire.usage import read_usage
 
 _PIECE = "\ufffd"
+_RIVAL_NATS = 4.0  # below golden's first choice by more than this, a token is hardly taken for an error of rounding
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,11 +194,18 @@ def _position(t: int, slots: Sequence[_Slot], scores: Scores | None) -> GoldenPo
         top1_same=None if endpoint_top1 is None else endpoint_top1 == golden_top1,
         endpoint_top=tuple(endpoint for endpoint, _ in known),
         golden_top=tuple(golden for _, golden in known),
+        rivals=() if slot.listed or drawn else _rivals(scores, t),
         mass_above=_at(scores.mass_above, t),
         said_mass=_at(scores.said_mass, t),
         was_said=slot.token_id in {other.token_id for other in slots[:t]} if drawn else None,
         log_norms=() if scores.log_norms is None else tuple(map(float, scores.log_norms[t])),
     )
+
+
+def _rivals(scores: Scores, t: int) -> tuple[tuple[int, float], ...]:
+    top = scores.top_logprobs[t]
+    near = np.flatnonzero(top >= top[0] - _RIVAL_NATS)
+    return tuple((int(scores.top_ids[t, at]), float(top[at])) for at in near)
 
 
 def _at(values: Floats | None, t: int) -> float | None:

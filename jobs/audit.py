@@ -22,8 +22,11 @@ KIND = "audit"
 VERSION = 1
 CARD = Card(detector=KIND, version=VERSION, statistic="joint_log_e", unit="nats")
 _ASKED_FOR: dict[Area, str] = {"weights": "greedy", "sampler": "sample"}
-NAMING_ANSWERS = 32
-"""Greedy answers before a fault that shows in the weights gets its name; to know that there is one takes a quarter."""
+NAMING_ANSWERS, UNSURE_ANSWERS = 32, 96
+"""Greedy answers before a fault that shows in the weights gets its name, and as long as that is unsure.
+
+To know that there is a fault takes a quarter of the first.
+"""
 _AHEAD = {"greedy": 1, "sample": 0}
 
 
@@ -105,11 +108,13 @@ class Audit:
 
     def _needs_a_name(self) -> bool:
         """Whether the fault is certain and its cause not yet: KV cache, routing and weights differ by little."""
-        cause = self._rounds[-1].standing.cause
+        last = self._rounds[-1]
+        cause = last.standing.cause
         if cause is None or AREAS.get(cause.detector) != "weights":
             return False
+        unsure = any(one.detector == cause.detector and one.details.get("cause_unsure") for one in last.verdicts)
         greedy = [one for record in self._records if record.run.probe == "greedy" for one in record.exchanges]
-        return sum(one.answered for one in greedy) < NAMING_ANSWERS
+        return sum(one.answered for one in greedy) < (UNSURE_ANSWERS if unsure else NAMING_ANSWERS)
 
     def _probe(self) -> Probe | None:
         """The probe of the next round: of prompts that this audit has not asked, or an answer would count twice."""

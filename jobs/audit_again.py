@@ -14,11 +14,11 @@ from jobs import evidence_folder
 from jobs.audit import KIND, Audit, listens_to, looking
 from jobs.audit_report import Budget
 from jobs.clock import SystemClock
+from jobs.endpoints_now import exit_code
 from jobs.evidence_folder import Kept
 from jobs.judging import GoldenSide, golden_side, judge
 from jobs.pipeline import Probed
 from jobs.predicting import bank_names, predictions_of, predictor_for
-from jobs.probe_now import exit_code
 from jobs.references import scorer_for
 from jobs.store_client import StoreClient
 from jobs.terminal import show, show_json

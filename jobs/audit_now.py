@@ -12,21 +12,19 @@ from jobs import evidence_folder
 from jobs.audit import Audit, Audited, listens_to, looking
 from jobs.audit_report import Budget, Round
 from jobs.audit_table import audit_row, audit_table
-from jobs.clients import client_of
 from jobs.clock import SystemClock
+from jobs.endpoints_now import INTERRUPTED, chosen, each, exit_code, interruptible, require_references, scorers
 from jobs.event_loop import run as run_loop
 from jobs.pipeline import Judged, Probed
-from jobs.probe_now import INTERRUPTED, chosen, exit_code, interruptible, scorers
 from jobs.settings import catalogues
 from jobs.terminal import show, show_json
 from jobs.tolerances import tolerances_for
 from jobs.version import version
 from monitor.config_types import Config, EndpointConfig
 from monitor.errors import UsageError
-from monitor.ports import Probe, Scorer
+from monitor.ports import Client, Probe, Scorer
 from monitor.results import RunRecord
 from monitor.types import Capture
-from probes.heartbeat import Heartbeat
 from probes.prompt_pool import N_PROMPTS
 
 PER_ROUND = 8
@@ -46,9 +44,7 @@ def run(config: Config, patterns: Sequence[str], terms: Terms, out: Path, *, as_
     """Audit the endpoints one after the other and print; return the exit code of the worst (DESIGN section 7)."""
     console = Console(stderr=True, highlight=False)
     entries = chosen(config, patterns)
-    lacking = [entry.endpoint.name for entry in entries if entry.endpoint.reference is None]
-    if lacking:
-        raise UsageError(f"{', '.join(lacking)}: no `reference`, so there is nothing to audit against")
+    require_references(entries, "there is nothing to audit against")
     if terms.budget.usd is not None:
         unpriced = [e.endpoint.name for e in entries if None in {e.endpoint.price_in_usd, e.endpoint.price_out_usd}]
         if unpriced:
@@ -56,29 +52,22 @@ def run(config: Config, patterns: Sequence[str], terms: Terms, out: Path, *, as_
     folder = evidence_folder.prepare(out)
     try:
         with interruptible(), scorers(config, entries, console) as golden:
-            audits = [
-                made(config, entry, golden[str(entry.endpoint.reference)], terms, _teller(entry, console))
+            audits = {
+                entry.endpoint.name: made(
+                    config, entry, golden[str(entry.endpoint.reference)], terms, _teller(entry, console)
+                )
                 for entry in entries
-            ]
-            audited = run_loop(_audit_all(entries, audits, folder, SystemClock()))
+            }
+
+            async def audit(entry: EndpointConfig, client: Client) -> Audited:
+                one = audits[entry.endpoint.name]
+                return await one.run(client, seed=secrets.randbits(31), keep=_keeper(folder, entry))
+
+            audited = run_loop(each(entries, audit))
     except KeyboardInterrupt:
         console.print(f"stopped; the rounds that were finished are kept in {out}", markup=False, soft_wrap=True)
         return INTERRUPTED
     return _finish(audited, folder, as_json=as_json)
-
-
-async def _audit_all(
-    entries: Sequence[EndpointConfig], audits: Sequence[Audit], folder: Path, clock: SystemClock
-) -> list[Audited]:
-    done = []
-    async with Heartbeat(clock).beating() as heartbeat:
-        for entry, audit in zip(entries, audits, strict=True):
-            client = client_of(entry, clock, heartbeat)
-            try:
-                done.append(await audit.run(client, seed=secrets.randbits(31), keep=_keeper(folder, entry)))
-            finally:
-                await client.aclose()
-    return done
 
 
 def made(

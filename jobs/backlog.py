@@ -1,15 +1,18 @@
-"""A spool that may be full: what does not fit waits in memory, so that nothing measured is lost."""
+"""A spool that may be full or out of order: what it does not take waits in memory, so that nothing measured is lost."""
 
 import logging
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
-from monitor.errors import SpoolFullError
+from monitor.errors import StoreError
 from monitor.ports import Spool
 
 log = logging.getLogger(__name__)
 
 Batch = Sequence[tuple[str, bytes]]
+Notes = Mapping[str, bytes]
+NONE: Notes = MappingProxyType({})
 
 
 class Backlog:
@@ -17,7 +20,7 @@ class Backlog:
 
     def __init__(self, spool: Spool) -> None:
         self.spool = spool
-        self._waiting: deque[Batch] = deque()
+        self._waiting: deque[tuple[Batch, Notes]] = deque()
         self._said = False
 
     @property
@@ -25,17 +28,17 @@ class Backlog:
         """Whether something waits for room in the spool."""
         return bool(self._waiting)
 
-    def append(self, batch: Batch) -> None:
-        """Hand over one atomic batch."""
-        self._waiting.append(batch)
+    def append(self, batch: Batch, notes: Notes = NONE) -> None:
+        """Hand over one atomic batch, with what is to be known again after a restart."""
+        self._waiting.append((batch, notes))
         self.retry()
 
     def retry(self) -> None:
         """Move into the spool what has room, oldest first."""
         while self._waiting:
             try:
-                self.spool.append(self._waiting[0])
-            except SpoolFullError as error:
+                self.spool.append(*self._waiting[0])
+            except StoreError as error:
                 if not self._said:
                     log.error("%s; results wait in memory and probing pauses", error)  # noqa: TRY400
                 self._said = True
@@ -47,6 +50,6 @@ class Backlog:
 
     def say_what_is_lost(self) -> None:
         """At the end: name every record that neither the spool nor the store could take."""
-        for batch in self._waiting:
+        for batch, _notes in self._waiting:
             for kind, data in batch:
                 log.error("lost, the spool is full and the store did not take it: %s %.200s", kind, data.decode())

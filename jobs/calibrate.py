@@ -1,7 +1,9 @@
-"""``weighmaster reference calibrate``: measures the faithful and the degraded ensemble of the packaged model."""
+"""``weighmaster reference calibrate``: measures the faithful and the degraded ensemble of a model."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,19 +11,25 @@ import orjson
 from rich.console import Console
 from rich.table import Table
 
+from jobs import evidence_folder
+from jobs.calibration_members import Ensemble, Served, Wanted, of_folder, packaged
 from jobs.clock import SystemClock
-from jobs.ensemble import Bench, mixed, rescored
-from jobs.golden import MODEL, ensure_gguf, ensure_golden
+from jobs.ensemble import Bench, require_shown
+from jobs.golden import MODEL, ensure_golden
+from jobs.out_file import replace_file
 from jobs.settings import catalogues
+from jobs.still_working import telling
+from jobs.terminal import show, show_document
 from jobs.vllm import check_vllm
 from monitor.codec import plain
-from monitor.errors import GoldenError
+from monitor.errors import GoldenError, UsageError
 from monitor.ports import Detector, Probe
-from monitor.results import RunRecord
 from reference.calibration import Member, MetricCalibration, calibrate
+from reference.fingerprint import verify
 from reference.ladder import svg
+from reference.variant_engines import VariantEngines
 from reference.variants.bank import find
-from reference.variants.mixture import Mixture
+from reference.variants.variant import Variant
 
 PROBE = "logprobs"
 LADDER = (
@@ -30,110 +38,120 @@ LADDER = (
 )  # fmt: skip
 """The degraded ensemble, the most telling first: a calibration that is stopped is worth something."""
 
-_PLAIN = "llama.cpp F16"
-_LLAMA_CPP = (
-    ("llama.cpp F32", "F32", 1), (_PLAIN, "F16", 1), ("llama.cpp F16, busy", "F16", 2), ("llama.cpp BF16", "BF16", 1)
-)  # fmt: skip
-_VLLM = (("vLLM fp32", "float32"), ("vLLM bf16", "bfloat16"))
-_MIXED = 0.1
 _FORMAT = 1
 
 
-def run(
-    home: Path, out: Path | None, *, n_prompts: int, variants: Sequence[str] | None, as_json: bool,
-    vllm: Path | None = None,
-) -> int:  # fmt: skip
-    """Measure, calibrate, write ``calibration.json`` and the ladder; stopped with Ctrl-C, with what there is.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What is measured. ``ggufs`` are files of full precision, ``vllm`` the Python of a venv with vLLM."""
 
-    `vllm` is the Python of a venv with vLLM, which then joins the faithful ensemble.
+    n_prompts: int = 32
+    variants: Sequence[str] = LADDER
+    ggufs: Sequence[Path] = ()
+    vllm: Path | None = None
+    device: str = "auto"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Subject:
+    """The model that is calibrated, where the result goes when nobody says, and what makes its ensemble."""
+
+    model: str
+    golden: Path
+    place: Path
+    ensemble: Callable[[Bench, VariantEngines, Wanted], Ensemble]
+
+
+def run(home: Path, folder: Path | None, plan: Plan, out: Path | None, *, as_json: bool) -> int:
+    """Measure, calibrate, write ``calibration.json`` and the ladders; stopped with Ctrl-C, with what there is.
+
+    Calibrates the sealed golden `folder`, or the packaged model when it is None.
 
     Raises
     ------
     UsageError
-        When `vllm` has no vLLM.
+        When a variant is unknown or cannot be shown, a GGUF file is of lower precision or of another model, or there is
+        no vLLM where one was named.
     GoldenError
-        When too few members were measured for a calibration.
+        When `folder` is not sealed or was changed, or too few members were measured for a calibration.
     """
     console = Console(stderr=True, highlight=False)
-    chosen = [find(name).name for name in variants or LADDER]
-    if vllm is not None:
-        check_vllm(vllm)
-    members: list[Member] = []
-    try:
-        asyncio.run(_measure(home, n_prompts, chosen, members, console, vllm=vllm))
-    except KeyboardInterrupt:
-        console.print(f"stopped; calibrating with {len(members)} members")
-    document = _result(members, n_prompts)
-    folder = out or home / "calibration"
-    _write(folder, document, console)
+    variants = [_shown(name) for name in plan.variants]
+    if plan.vllm is not None:
+        check_vllm(plan.vllm)
+    with telling(lambda line: console.print(line, markup=False, soft_wrap=True)) as report:
+        subject = _packaged(home, plan, report) if folder is None else _folder(folder, plan, report)
+        place = evidence_folder.prepare(out or subject.place)
+        members, left_out = _measured(home, subject, plan, variants, report)
+    document = _result(members, subject.model, plan.n_prompts, left_out)
+    _write(place, document, console)
+    for line in _gaps(document):
+        console.print(line, markup=False, soft_wrap=True)
     if as_json:
-        print(orjson.dumps(plain(document)).decode())  # noqa: T201  # the document that --json promises
+        show_document(plain(document))
     else:
         for table in _tables(document["metrics"]):
-            Console(width=None if Console().is_terminal else 120).print(table)
+            show(table)
     return 0
 
 
-async def _measure(
-    home: Path, n_prompts: int, variants: Sequence[str], members: list[Member], console: Console, *, vllm: Path | None
-) -> None:
-    golden = await asyncio.to_thread(ensure_golden, home, console.print)
-    console.print("loading the golden engine")
-    engine = await asyncio.to_thread(_engine, golden)
-    bench = Bench(
-        home=home, golden=golden, probe=_probe(n_prompts), scorer=engine, clock=SystemClock(), report=console.print
-    )  # fmt: skip
-    clock = bench.clock
-    started = clock.monotonic_ns()
-    async for member in _members(bench, engine, variants, vllm):
-        members.append(member)
-        spent_s, started = (clock.monotonic_ns() - started) / 1e9, clock.monotonic_ns()
-        kind = "faithful" if member.faithful else "degraded"
-        console.print(f"{len(members):2d} {kind} {member.name} ({member.engine}), {spent_s:.0f} s", markup=False)
+def _shown(name: str) -> Variant:
+    variant = find(name)
+    require_shown(variant)
+    return variant
 
 
-async def _members(
-    bench: Bench, engine: Any, variants: Sequence[str], vllm: Path | None
-) -> AsyncIterator[Member]:
-    async for member in _torch_members(bench, engine):
-        yield member
-    runs: dict[str, RunRecord] = {}
-    for name, kind, concurrency in _LLAMA_CPP:
-        gguf = await asyncio.to_thread(ensure_gguf, bench.home, kind, bench.report)
-        runs[name] = await bench.llama_cpp(name, gguf, concurrency=concurrency)
-        yield await bench.member(name, "faithful", "llama.cpp", runs[name], faithful=True)
-    if vllm is not None:
-        for name, dtype in _VLLM:
-            record = await bench.vllm(name, vllm, dtype)
-            yield await bench.member(name, "faithful", "vLLM", record, faithful=True)
-    for spec in variants:
-        variant = find(spec)
-        record = await bench.variant(variant)
-        yield await bench.member(variant.name, variant.family, "llama.cpp", record, faithful=False)
-        if spec == variants[0]:
-            mixture = Mixture(of=variant, share=_MIXED)
-            routed = mixed(mixture, runs[_PLAIN], record)
-            yield await bench.member(mixture.name, mixture.family, "llama.cpp", routed, faithful=False)
+def _packaged(home: Path, plan: Plan, report: Callable[[str], None]) -> _Subject:
+    if plan.ggufs:
+        raise UsageError("--gguf needs FOLDER, the golden folder that the file was converted from")
+    golden = ensure_golden(home, report)
+    return _Subject(model=MODEL, golden=golden, place=home / "calibration", ensemble=packaged)
 
 
-async def _torch_members(bench: Bench, engine: Any) -> AsyncIterator[Member]:
-    """The golden engine itself, one sequence at a time instead of batches, and in bfloat16."""
-    own = await bench.asked("torch fp32", engine)
-    yield await bench.member("torch fp32", "faithful", "torch", own, faithful=True)
-    alone = await asyncio.to_thread(_engine, bench.golden, batch_tokens=1)
-    record = await asyncio.to_thread(rescored, own, alone)
-    yield await bench.member("torch fp32, unbatched", "faithful", "torch", record, faithful=True)
-    half = await asyncio.to_thread(_engine, bench.golden, dtype="bfloat16")
-    record = await bench.asked("torch bf16", half)
-    await half.aclose()
-    yield await bench.member("torch bf16", "faithful", "torch", record, faithful=True)
+def _folder(folder: Path, plan: Plan, report: Callable[[str], None]) -> _Subject:
+    from reference.gguf_check import full_precision  # noqa: PLC0415  # tokenizers only where there are files
+
+    verify(folder)
+    files = {}
+    for path in plan.ggufs:
+        report(f"looking into {path}")
+        files[f"llama.cpp {full_precision(path, folder)}"] = path
+    if len(files) < len(plan.ggufs):
+        raise UsageError("--gguf: two files of one type; give one of each")
+    served = [Served(name=name, gguf=path) for name, path in files.items()]
+    name = folder.resolve().name
+    return _Subject(
+        model=name, golden=folder, place=Path(f"calibration-{name}"), ensemble=partial(of_folder, files=served)
+    )
 
 
-def _engine(golden: Path, **options: Any) -> Any:
+def _measured(
+    home: Path, subject: _Subject, plan: Plan, variants: Sequence[Variant], report: Callable[[str], None]
+) -> tuple[list[Member], dict[str, str]]:
+    """The members, and why others are left out; as far as they were measured when somebody pressed Ctrl-C."""
     from reference.engine import TorchEngine  # noqa: PLC0415  # torch is imported only when it is needed
 
     # One thread: with more than there are idle cores, torch's barriers cost up to 18 times (measured).
-    return TorchEngine.load(golden, device="cpu", threads=1, **options)
+    load = partial(TorchEngine.load, device=plan.device, threads=1)
+    members: list[Member] = []
+
+    async def measure(ensemble: Ensemble) -> None:
+        async for member in ensemble.members():
+            members.append(member)  # noqa: PERF401  # one by one, for whoever stops it
+
+    with VariantEngines(subject.golden, load) as engines:
+        report("loading the golden engine")
+        bench = Bench(
+            home=home, golden=subject.golden, probe=_probe(plan.n_prompts), scorer=engines.golden(),
+            clock=SystemClock(), report=report, model=subject.model,
+        )  # fmt: skip
+        wanted = Wanted(variants=variants, vllm=plan.vllm, load=lambda dtype: load(subject.golden, dtype=dtype))
+        ensemble = subject.ensemble(bench, engines, wanted)
+        try:
+            asyncio.run(measure(ensemble))
+        except KeyboardInterrupt:
+            report(f"stopped; calibrating with {len(members)} members")
+    return members, ensemble.left_out
 
 
 def _probe(n_prompts: int) -> Probe:
@@ -143,30 +161,41 @@ def _probe(n_prompts: int) -> Probe:
     return made
 
 
-def _result(members: Sequence[Member], n_prompts: int) -> dict[str, Any]:
+def _result(members: Sequence[Member], model: str, n_prompts: int, left_out: dict[str, str]) -> dict[str, Any]:
     found: list[type[Detector]] = list((catalogues().detectors or {}).values())
     detectors = [kind for kind in found if kind.probes is None or PROBE in kind.probes]
     try:
         metrics = calibrate(members, detectors, at=SystemClock().now())
     except ValueError as error:
-        raise GoldenError(f"too few members were measured: {error}; let it run longer") from None
+        raise GoldenError(f"too few members were measured: {error}; let it run longer, or name more of them") from None
     mark = members[0].evidence.fingerprint
     return {
-        "format": _FORMAT, "model": MODEL, "fingerprint": mark, "at": SystemClock().now(), "probe": PROBE,
+        "format": _FORMAT, "model": model, "fingerprint": mark, "at": SystemClock().now(), "probe": PROBE,
         "n_prompts": n_prompts, "metrics": metrics,
+        "left_out": [{"name": name, "reason": why} for name, why in left_out.items()],
     }  # fmt: skip
 
 
 def _write(folder: Path, document: dict[str, Any], console: Console) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "calibration.json"
-    path.write_bytes(orjson.dumps(plain(document), option=orjson.OPT_INDENT_2))
-    console.print(f"written: {path}", markup=False, soft_wrap=True)
+    files = {"calibration.json": orjson.dumps(plain(document), option=orjson.OPT_INDENT_2)}
     for one in document["metrics"]:
         if one.better == "lower":
-            picture = folder / f"ladder-{one.metric}.svg"
-            picture.write_text(svg(one, title=f"{MODEL}: {one.metric} of faithful and degraded servers"), "utf-8")
-            console.print(f"written: {picture}", markup=False, soft_wrap=True)
+            title = f"{document['model']}: {one.metric} of faithful and degraded members"
+            files[f"ladder-{one.metric}.svg"] = svg(one, title=title).encode()
+    for name, data in files.items():
+        replace_file(folder / name, data)
+        console.print(f"written: {folder / name}", markup=False, soft_wrap=True)
+
+
+def _gaps(document: dict[str, Any]) -> Iterator[str]:
+    """What there is no figure of, and why as far as that is known."""
+    for one in document["left_out"]:
+        yield f"left out: {one['name']}: {one['reason']}"
+    names = {member.name: None for metric in document["metrics"] for member in metric.members}
+    for metric in document["metrics"]:
+        lacking = ", ".join(name for name in names if name not in {member.name for member in metric.members})
+        if lacking:
+            yield f"{metric.metric}: no value of {lacking}"
 
 
 def _tables(metrics: Sequence[MetricCalibration]) -> Iterator[Table]:

@@ -1,19 +1,20 @@
 """What the configured plan does to a day: requests, tokens and money, per endpoint and probe."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from rich.console import RenderableType
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from jobs.check_budgets import budget_lines, budget_rows
+from monitor.budget import priced
 from monitor.codec import plain
 from monitor.config import Config, ProbePlan
 from monitor.types import Endpoint
 
 _DAY_S = 86_400.0
-_MILLION = 1e6
 _TABLE_COLUMNS = 80
 _CAPTION = "Tokens in are estimated, tokens out are the most that can come."
 
@@ -31,10 +32,14 @@ class _Cost(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanRow:
-    """What one probe does to one endpoint in a day. ``usd_per_day`` is None where a price is unknown."""
+    """What one probe does to one endpoint in a day, on average, of several stages in the fastest.
+
+    ``usd_per_day`` is None where a price is unknown.
+    """
 
     endpoint: str
     probe: str
+    cadence: str
     every_s: float
     requests_per_day: float
     tokens_in_per_day: float
@@ -92,20 +97,22 @@ def as_json(config: Config) -> dict[str, Any]:
         "detectors": [detector.kind for detector in config.detectors],
         "plan": plain(rows),
         "total": plain(total(rows)),
+        "budgets": plain(budget_rows(config)),
     }
 
 
-def plan_view(rows: Sequence[PlanRow], width: int) -> RenderableType:
-    """Return the plan as a table, or as lines where a table would cut its numbers."""
-    return plan_table(rows) if width >= _TABLE_COLUMNS else plan_lines(rows)
+def plan_view(config: Config, width: int) -> RenderableType:
+    """Return the plan as a table, or as lines where a table would cut its numbers, and the budgets under it."""
+    rows, budgets = plan_rows(config), budget_rows(config)
+    plan = plan_table(rows) if width >= _TABLE_COLUMNS else plan_lines(rows)
+    return Group(plan, budget_lines(budgets)) if budgets else plan
 
 
 def plan_lines(rows: Sequence[PlanRow]) -> Text:
     """Return the plan as two lines per endpoint and probe."""
     everything = total(rows)
     told = [
-        _lines(f"{row.endpoint}  {row.probe}  every {every_text(row.every_s)}", row, usd_text(row.usd_per_day))
-        for row in rows
+        _lines(f"{row.endpoint}  {row.probe}  {_often(row)}", row, usd_text(row.usd_per_day)) for row in rows
     ]
     last = _lines("total", everything, _total_usd(everything))
     return Text("\n".join(["Plan per day", *told, last, _CAPTION]), overflow="fold")
@@ -119,24 +126,20 @@ def _lines(head: str, row: PlanRow | PlanTotal, usd: str) -> str:
 def plan_table(rows: Sequence[PlanRow]) -> Table:
     """Return the plan as a table for people."""
     table = Table(title="Plan per day", caption=_CAPTION)
-    for name in ("endpoint", "probe", "every"):
+    for name in ("endpoint", "probe", "when"):
         table.add_column(name, overflow="fold")  # a name that is cut short cannot be looked up
     for name in ("requests", "tokens in", "tokens out", "USD"):
         table.add_column(name, justify="right", no_wrap=True)
     for row in rows:
-        table.add_row(row.endpoint, row.probe, every_text(row.every_s), *_numbers(row), usd_text(row.usd_per_day))
+        table.add_row(row.endpoint, row.probe, _often(row), *_numbers(row), usd_text(row.usd_per_day))
     everything = total(rows)
     table.add_section()
     table.add_row("total", "", "", *_numbers(everything), _total_usd(everything))
     return table
 
 
-def every_text(every_s: float) -> str:
-    """Return an interval as the configuration writes it."""
-    for unit, seconds in (("d", 86_400), ("h", 3600), ("m", 60)):
-        if every_s >= seconds and every_s % seconds == 0:
-            return f"{every_s / seconds:.0f}{unit}"
-    return f"{every_s:g}s"
+def _often(row: PlanRow) -> str:
+    return row.cadence if " " in row.cadence and " then " not in row.cadence else f"every {row.cadence}"
 
 
 def usd_text(usd: float | None) -> str:
@@ -162,21 +165,14 @@ def _numbers(row: PlanRow | PlanTotal) -> tuple[str, ...]:
 def _row(endpoint: Endpoint, plan: ProbePlan) -> PlanRow:
     cost: _Cost = plan.probe.cost()
     runs = _DAY_S / plan.every_s
-    parts = ((cost.tokens_in, endpoint.price_in_usd), (cost.tokens_out, endpoint.price_out_usd))
-    usd = _usd(parts)
+    usd = priced(endpoint, cost.tokens_in, cost.tokens_out).usd
     return PlanRow(
         endpoint=endpoint.name,
         probe=plan.probe.kind,
+        cadence=plan.cadence.text(),
         every_s=plan.every_s,
         requests_per_day=cost.n_requests * runs,
         tokens_in_per_day=cost.tokens_in * runs,
         tokens_out_per_day=cost.tokens_out * runs,
         usd_per_day=None if usd is None else usd * runs,
     )
-
-
-def _usd(parts: Iterable[tuple[int, float | None]]) -> float | None:
-    """Return the price of one run; None when tokens are used whose price is unknown."""
-    used = [(tokens, price) for tokens, price in parts if tokens]
-    known = [tokens * price / _MILLION for tokens, price in used if price is not None]
-    return sum(known) if len(known) == len(used) else None

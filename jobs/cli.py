@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from jobs.commands import files, golden, measure, packs, service
+from jobs.commands import alerts, database, files, golden, lab, measure, packs, service, tools, traffic
 from monitor.errors import ConfigError, WeighmasterError
 
 
@@ -31,7 +31,7 @@ def build() -> typer.Typer:
         rich_markup_mode=None,
     )
     app.callback()(_options)
-    for group in (measure, service, files, golden, packs):
+    for group in (measure, tools, service, files, lab, database, golden, packs, traffic, alerts):
         group.register(app)
     return app
 

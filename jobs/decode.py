@@ -7,7 +7,8 @@ from typing import Any, TextIO
 import orjson
 
 from jobs.capture_bytes import read_bytes
-from jobs.explain import document, events_of, lines, printable
+from jobs.explain import document, lines, printable
+from jobs.explain import read as read_explained
 from monitor.errors import UsageError
 from monitor.types import Capture, Exchange
 from monitor.wire.dispatch import decode, protocols
@@ -68,8 +69,7 @@ def run(
 ) -> int:
     """Print the record of `path`, explained if asked for; return 0 when a complete answer was decoded, else 1."""
     capture = read_capture(path, format, index=index, protocol=protocol)
-    exchange = decode(capture)
-    events = events_of(capture) if explain else ()
+    exchange, events = read_explained(capture) if explain else (decode(capture), ())
     whole = record(exchange)
     if as_json:
         told = whole | document(exchange, events) if explain else whole

@@ -1,9 +1,9 @@
-"""The ways to serve the golden model that a calibration compares: faithful engines, variants behind a real server."""
+"""What members of an ensemble are measured with: engines in this process, and real servers of the golden weights."""
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ from reference.variants.variant import Variant
 
 PRECISION = "f16"
 _CONTEXT = 2048
-_UNSERVED = frozenset({"context", "sampler", "mixture"})
+_UNSHOWN = frozenset({"context", "sampler", "mixture"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +44,7 @@ class Bench:
     scorer: Scorer
     clock: SystemClock
     report: Callable[[str], None]
+    model: str = MODEL
     seed: int = 20260101
     parallel: int = 1
     """Requests that a server is asked for at a time."""
@@ -51,7 +52,7 @@ class Bench:
     async def asked(self, name: str, client: Client, *, concurrency: int = 1) -> RunRecord:
         """Run the probe against `client`."""
         record, _ = await run_probe(
-            self.probe, _endpoint(name, "http://127.0.0.1"), client, clock=self.clock, seed=self.seed,
+            self.probe, self._endpoint(name, "http://127.0.0.1"), client, clock=self.clock, seed=self.seed,
             vantage="calibration", prober_version=version(), concurrency=concurrency,
         )  # fmt: skip
         return record
@@ -59,7 +60,7 @@ class Bench:
     async def member(self, name: str, family: str, engine: str, record: RunRecord, *, faithful: bool) -> Member:
         """Score what was answered, and make the member."""
         views = await asyncio.to_thread(view, [record], self.scorer)
-        endpoint = _endpoint(name, "http://127.0.0.1")
+        endpoint = self._endpoint(name, "http://127.0.0.1")
         evidence = Evidence(
             endpoint=endpoint, runs=(record.run,), exchanges=record.exchanges, golden=views,
             fingerprint=self.scorer.fingerprint,
@@ -73,44 +74,73 @@ class Bench:
         """Serve `gguf` on loopback with `options` and run the probe against it, `through` what changes requests."""
         log, at_once = self.home / "logs" / "calibrate.log", concurrency or self.parallel
         size = ("--parallel", str(at_once), "--ctx", str(at_once * _CONTEXT)) if at_once > 2 else ()
-        async with serve(gguf, log, "--alias", MODEL, *size, *options) as server:
-            endpoint = _endpoint(name, await server.url())
+        async with serve(gguf, log, "--alias", self.model, *size, *options) as server:
+            endpoint = self._endpoint(name, await server.url())
             async with _client(endpoint, self.clock) as client:
                 return await self.asked(name, through(client) if through else client, concurrency=at_once)
 
     async def vllm(self, name: str, python: Path, dtype: str) -> RunRecord:
         """Serve the golden folder in `dtype` with the vLLM that `python` has, and run the probe against it."""
         log = self.home / "logs" / "calibrate-vllm.log"
+        longest = read_json(self.golden, "config.json").get("max_position_embeddings", _CONTEXT)
         async with (
-            serve_vllm(python, self.golden, log, dtype=dtype) as url,
-            _client(_endpoint(name, url), self.clock) as client,
+            serve_vllm(python, self.golden, log, dtype=dtype, model=self.model, context=min(_CONTEXT, longest)) as url,
+            _client(self._endpoint(name, url), self.clock) as client,
         ):
             return await self.asked(name, client)
+
+    async def with_template(
+        self, name: str, gguf: Path, change: Callable[[str], str], *options: str, concurrency: int | None = None
+    ) -> RunRecord:
+        """Do what `llama_cpp` does, with golden's own chat template, changed by `change`, in place of the file's."""
+        source = templates(self.golden, read_json_if_any(self.golden, "tokenizer_config.json"))["default"]
+        with self._folder() as folder:
+            path = folder / "template.jinja"
+            path.write_text(change(source), "utf-8")
+            return await self.llama_cpp(name, gguf, "--template", str(path), *options, concurrency=concurrency)
 
     async def variant(self, variant: Variant) -> RunRecord:
         """Serve `variant` as its scheme can be served, and run the probe against it.
 
         Raises UsageError for a variant that no server of the lab can be.
         """
-        if variant.changes in _UNSERVED:
-            raise UsageError(f"variant {variant.name}: logprobs of a server do not show another {variant.changes}")
+        require_shown(variant)
         options = variant.server_options(read_json(self.golden, "config.json"))
+        if variant.changes in {"template", "cache", "rope"}:
+            gguf = await asyncio.to_thread(ensure_gguf, self.home, "F16", self.report)
+            if variant.changes == "template":
+                return await self.with_template(variant.name, gguf, variant.template, *options)
+            return await self.llama_cpp(variant.name, gguf, *options)
+        with self._folder() as folder:
+            gguf = folder / "variant.gguf"
+            await asyncio.to_thread(write_variant, self.home, spec_of(variant), gguf, self.report)
+            return await self.llama_cpp(variant.name, gguf, *options)
+
+    @contextmanager
+    def _folder(self) -> Iterator[Path]:
+        """A folder for the length of a context, of its own: two calibrations at a time must not meet."""
         home = self.home / "calibration"
         home.mkdir(parents=True, exist_ok=True)
-        # A folder of its own: two calibrations at a time must not meet.
         with tempfile.TemporaryDirectory(dir=home) as name:
-            folder = Path(name)
-            if variant.changes == "template":
-                source = templates(self.golden, read_json_if_any(self.golden, "tokenizer_config.json"))["default"]
-                path = folder / "template.jinja"
-                path.write_text(variant.template(source), "utf-8")
-                options = (*options, "--template", str(path))
-            if variant.changes in {"template", "cache", "rope"}:
-                gguf = await asyncio.to_thread(ensure_gguf, self.home, "F16", self.report)
-            else:
-                gguf = folder / "variant.gguf"
-                await asyncio.to_thread(write_variant, self.home, spec_of(variant), gguf, self.report)
-            return await self.llama_cpp(variant.name, gguf, *options)
+            yield Path(name)
+
+    def _endpoint(self, name: str, url: str) -> Endpoint:
+        return Endpoint(
+            name=f"calibration/{name}", provider="calibration", base_url=url, model=self.model, reference="golden",
+            precision=PRECISION,
+        )  # fmt: skip
+
+
+def require_shown(variant: Variant) -> None:
+    """Refuse a variant that the logprobs of a server do not show.
+
+    Raises
+    ------
+    UsageError
+        For samplers, mixtures and contexts cut short.
+    """
+    if variant.changes in _UNSHOWN:
+        raise UsageError(f"variant {variant.name}: logprobs of a server do not show another {variant.changes}")
 
 
 def mixed(mixture: Mixture, faithful: RunRecord, degraded: RunRecord) -> RunRecord:
@@ -152,13 +182,6 @@ def _with_logprobs(exchange: Exchange, rows: Sequence[dict[int, Any]], tokenizer
     )
     choice: Choice = replace(exchange.choice, logprobs=entries)
     return replace(exchange, choices=(choice,))
-
-
-def _endpoint(name: str, url: str) -> Endpoint:
-    return Endpoint(
-        name=f"calibration/{name}", provider="calibration", base_url=url, model=MODEL, reference="golden",
-        precision=PRECISION,
-    )  # fmt: skip
 
 
 @asynccontextmanager

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from monitor.types import Capture, Exchange
-from monitor.wire.annotate import Note, notes
+from monitor.wire.annotate import Note, explained
 from monitor.wire.dispatch import protocols
 
 _BAR = 40
@@ -41,10 +41,9 @@ def waterfall(exchange: Exchange) -> tuple[Phase, ...]:
     return tuple(rows)
 
 
-def events_of(capture: Capture) -> tuple[Note, ...]:
-    """Return what each event of `capture` contributed."""
-    protocol = protocols()[capture.protocol]
-    return notes(capture, protocol.reader, ndjson=protocol.ndjson)
+def read(capture: Capture) -> tuple[Exchange, tuple[Note, ...]]:
+    """Return the record of `capture`, and what each of its events contributed."""
+    return explained(capture, protocols()[capture.protocol])
 
 
 def document(exchange: Exchange, events: Sequence[Note]) -> dict[str, Any]:
@@ -53,7 +52,7 @@ def document(exchange: Exchange, events: Sequence[Note]) -> dict[str, Any]:
         "waterfall": [phase._asdict() for phase in waterfall(exchange)],
         "events": [
             {"at_ms": note.at_ms, "kind": note.kind, "name": note.name, "size": note.size, **note.said,
-             "flags": list(note.flags)}
+             "flags": note.flags}
             for note in events
         ],
     }  # fmt: skip

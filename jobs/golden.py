@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from jobs.hub import fetch
+from jobs.out_file import replace_file
 from monitor.errors import GoldenError, UsageError
 from reference.fingerprint import BUILDER, SEAL, file_sha256, seal, verify
 from reference.folder import read_json, weight_files
@@ -163,7 +164,7 @@ def ensure_gguf(home: Path, kind: str, report: Report) -> Path:
         if not (path.exists() and _origin(path) == marks):
             report(f"writing {path.name} (once, about five seconds)")
             _run("reference.variants.gguf_file", golden, packaged_gguf(), path, kind)
-            path.with_suffix(".json").write_text(json.dumps(marks), "utf-8")
+            replace_file(path.with_suffix(".json"), json.dumps(marks).encode())
     return path
 
 

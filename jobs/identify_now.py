@@ -4,21 +4,23 @@ import asyncio
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rich.console import Console
 
 from jobs import evidence_folder
-from jobs.clients import client_of
 from jobs.clock import SystemClock
+from jobs.endpoints_now import INTERRUPTED, chosen, each, exit_code, interruptible, require_references, scorers
 from jobs.event_loop import run as run_loop
+from jobs.identify_order import CANDIDATES, ordered
 from jobs.identify_picture import svg
 from jobs.identify_table import identified_row, identified_table
 from jobs.judging import GoldenSide, evidence_of, golden_side
 from jobs.pipeline import Judged, Probed
-from jobs.predicting import bank_names, predictions_of, predictor_for, prepare
-from jobs.probe_now import INTERRUPTED, chosen, exit_code, interruptible, scorers
+from jobs.predicting import bank_names, kept_at, predictions_of, predictor_for, prepare
 from jobs.settings import catalogues
 from jobs.terminal import show, show_json
 from jobs.tolerances import tolerances_for
@@ -26,10 +28,10 @@ from jobs.version import version
 from monitor.config_types import Config, EndpointConfig
 from monitor.detectors.identify import Identify, deviations
 from monitor.errors import UsageError
+from monitor.evidence import after_sampler
 from monitor.ports import Client, Probe, Scorer
 from monitor.results import Evidence, Prediction, RunRecord, Verdict
 from monitor.types import Capture
-from probes.heartbeat import Heartbeat
 from probes.run import run_probe
 
 _PER_ROUND = 8
@@ -48,15 +50,27 @@ class Identified:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Asked:
-    """What one endpoint is asked with, and looked at with: ``look`` takes the records of one round."""
+    """What one endpoint is asked with, and looked at with.
+
+    ``ask`` makes the probe of the n-th round, with logprobs or (True) by text, None when all prompts were asked;
+    ``look`` takes the records of one round.
+    """
 
     entry: EndpointConfig
     detector: Identify
-    probes: Sequence[Probe]
+    ask: Callable[[int, bool], Probe | None]
     look: Callable[[Sequence[RunRecord]], GoldenSide]
 
 
-def run(config: Config, patterns: Sequence[str], out: Path, *, n: int, top_k: int, as_json: bool) -> int:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What an identification is asked to do: most requests ``n``, and logprobs, None for text only."""
+
+    n: int
+    top_k: int | None
+
+
+def run(config: Config, patterns: Sequence[str], terms: Terms, out: Path, *, as_json: bool) -> int:
     """Identify the endpoints one after the other and print; return the exit code of the worst (DESIGN section 7).
 
     Raises
@@ -66,9 +80,7 @@ def run(config: Config, patterns: Sequence[str], out: Path, *, n: int, top_k: in
     """
     console = Console(stderr=True, highlight=False)
     entries = chosen(config, patterns)
-    lacking = [entry.endpoint.name for entry in entries if entry.endpoint.reference is None]
-    if lacking:
-        raise UsageError(f"{', '.join(lacking)}: no `reference`, so there are no variants to compare with")
+    require_references(entries, "there are no variants to compare with")
     folder = evidence_folder.prepare(out)
 
     def tell(line: str) -> None:
@@ -76,11 +88,18 @@ def run(config: Config, patterns: Sequence[str], out: Path, *, n: int, top_k: in
 
     try:
         with interruptible(), scorers(config, entries, console) as golden:
-            made = [
-                _made(config, entry, golden[str(entry.endpoint.reference)], tell, n=n, top_k=top_k)
+            made = {
+                entry.endpoint.name: _made(config, entry, golden[str(entry.endpoint.reference)], terms, tell)
                 for entry in entries
-            ]
-            verdicts = run_loop(_all(made, config, folder, tell))
+            }
+
+            async def identify(entry: EndpointConfig, client: Client) -> Verdict:
+                found = await _one(made[entry.endpoint.name], client, config, folder, tell)
+                # At once: who stops a later endpoint keeps this one.
+                _keep(found, folder, tell)
+                return found.verdict
+
+            verdicts = run_loop(each(entries, identify))
     except KeyboardInterrupt:
         tell(f"stopped; rounds and verdicts that were finished are in {folder}, predictions are kept")
         return INTERRUPTED
@@ -88,43 +107,43 @@ def run(config: Config, patterns: Sequence[str], out: Path, *, n: int, top_k: in
 
 
 def _made(
-    config: Config, entry: EndpointConfig, scorer: Scorer, tell: Callable[[str], None], *, n: int, top_k: int
+    config: Config, entry: EndpointConfig, scorer: Scorer, terms: Terms, tell: Callable[[str], None]
 ) -> _Asked:
+    from reference.engines.pack import PackEngine  # noqa: PLC0415
+
     reference = config.references[str(entry.endpoint.reference)]
     predictor = predictor_for(reference, scorer, tell)
-    names = bank_names(predictor)
+    detector = next((one for one in config.detectors if isinstance(one, Identify)), Identify())
+    names = [one for one in bank_names(predictor) if not detector.variants or one in detector.variants]
     if not names:
         raise UsageError("the pack holds no predictions; record one with `weighmaster reference pack --variants all`")
-    kind = catalogues(detectors=False).probes["identify"]
-    probes: list[Probe] = [
-        kind(prompts=min(_PER_ROUND, n - skip), skip=skip, top_k=top_k) for skip in range(0, n, _PER_ROUND)
-    ]
-    prepare([request for probe in probes for request in probe.requests(0)], scorer, predictor, names)
+    kind: Any = catalogues(detectors=False).probes["identify"]
+    # What a pack has recorded are the first prompts of the pool's own order.
+    in_order = isinstance(scorer, PackEngine) or terms.n > CANDIDATES
+    best = () if in_order else ordered(
+        scorer, predictor, names, kept_at(scorer, "-order.json"), order=kind().order, report=tell
+    )  # fmt: skip
+    ask = partial(_round, partial(kind, chosen=best), terms)
+    rounds = range(0, terms.n, _PER_ROUND)
+    if terms.top_k is not None:
+        probes = [probe for at in range(len(rounds)) if (probe := ask(at, terms.top_k is None)) is not None]
+        prepare([request for probe in probes for request in probe.requests(0)], scorer, predictor, names)
     tolerances = tolerances_for(reference, scorer.fingerprint)
 
     def look(records: Sequence[RunRecord]) -> GoldenSide:
         seen = golden_side(records, scorer, (), tolerances=tolerances)
         return replace(seen, predictions=predictions_of(records, seen.views, scorer, predictor, names))
 
-    detector = next((one for one in config.detectors if isinstance(one, Identify)), Identify())
-    return _Asked(entry=entry, detector=detector, probes=probes, look=look)
+    return _Asked(entry=entry, detector=detector, ask=ask, look=look)
 
 
-async def _all(
-    asked: Sequence[_Asked], config: Config, folder: Path, tell: Callable[[str], None]
-) -> list[Verdict]:
-    clock, verdicts = SystemClock(), []
-    async with Heartbeat(clock).beating() as heartbeat:
-        for one in asked:
-            client = client_of(one.entry, clock, heartbeat)
-            try:
-                found = await _one(one, client, config, folder, tell)
-            finally:
-                await client.aclose()
-            # At once: who stops a later endpoint keeps this one.
-            _keep(found, folder, tell)
-            verdicts.append(found.verdict)
-    return verdicts
+def _round(kind: Any, terms: Terms, at: int, by_text: bool) -> Probe | None:
+    skip = at * _PER_ROUND
+    if skip >= terms.n:
+        return None
+    top_k = None if by_text else terms.top_k
+    probe: Probe = kind(prompts=min(_PER_ROUND, terms.n - skip), skip=skip, top_k=top_k)
+    return probe
 
 
 async def _one(
@@ -134,9 +153,9 @@ async def _one(
     endpoint, clock = asked.entry.endpoint, SystemClock()
     records: list[RunRecord] = []
     captures: list[tuple[Capture, ...]] = []
-    golden = GoldenSide()
+    golden, by_text = GoldenSide(), False
     seed = secrets.randbits(31)
-    for probe in asked.probes:
+    while (probe := asked.ask(len(records), by_text)) is not None:
         record, seen = await run_probe(
             probe, endpoint, client, clock=clock, seed=seed, vantage=config.vantage, prober_version=version(),
             concurrency=config.agent.concurrency,
@@ -150,10 +169,24 @@ async def _one(
         # It draws nothing, whatever the generator.
         verdict = await asyncio.to_thread(asked.detector.run, evidence, at=clock.now(), rng=np.random.default_rng(0))
         tell(f"{endpoint.name}: {sum(len(one.exchanges) for one in records)} requests: {verdict.reason}")
-        if _is_decided(verdict, asked.detector) or not any(one.answered for one in record.exchanges):
+        lacking = _lacks_logprobs(record, golden)
+        silent = not any(one.answered for one in record.exchanges)
+        if _is_decided(verdict, asked.detector) or (silent and (by_text or not lacking)):
             break
+        if lacking and not by_text:
+            tell(f"{endpoint.name}: no logprobs that say anything of weights; going on by text")
+        by_text = by_text or lacking
     probed = Probed(endpoint=endpoint, records=tuple(records), captures=tuple(captures))
     return Identified(evidence=evidence, verdict=verdict, probed=probed, golden=golden)
+
+
+def _lacks_logprobs(record: RunRecord, golden: GoldenSide) -> bool:
+    """Whether this endpoint refuses logprobs, gives none, or gives those after the sampler."""
+    if any(one.outcome == "unsupported_param" for one in record.exchanges):
+        return True
+    views = [golden.views[one.exchange_id] for one in record.exchanges if one.exchange_id in golden.views]
+    places = [place for view in views for place in view.positions]
+    return bool(places) and (not any(place.endpoint_top for place in places) or after_sampler(places))
 
 
 def _together(before: GoldenSide, new: GoldenSide) -> GoldenSide:

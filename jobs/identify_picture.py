@@ -14,12 +14,14 @@ _STYLE = "font-family='system-ui, sans-serif' font-size='12'"
 
 
 def svg(verdict: Verdict, observed: Sequence[Floats], predicted: Sequence[Floats]) -> str:
-    """Return the picture as SVG: each dot is a listed token; on the diagonal, the prediction is exact."""
-    x = np.concatenate([centred(row) for row in predicted])
-    y = np.concatenate([centred(row) for row in observed])
+    """Return the picture as SVG: each dot is a listed token; on the diagonal, the prediction is exact.
+
+    Of text alone, without `observed`, bars count the tokens that are not a variant's own first choice.
+    """
     title = f"{verdict.endpoint}: {verdict.cause or verdict.status}"
     width, height = _LEFT + _SIDE + _GAP + _BARS + 70, _TOP + _SIDE + 60
-    body = "\n".join((*_scatter(x, y, str(verdict.details["nearest"])), *_bars(verdict.details["schemes"])))
+    left = _dots(observed, predicted, str(verdict.details["nearest"])) if len(observed) else _misses(verdict)
+    body = "\n".join((*left, *_bars(verdict.details["schemes"])))
     return (
         f"<svg xmlns='http://www.w3.org/2000/svg' width='{width}' height='{height}' viewBox='0 0 {width} {height}' "
         f"role='img' {_STYLE}>\n<title>{escape(title)}</title>\n<rect width='100%' height='100%' fill='white'/>\n"
@@ -28,7 +30,18 @@ def svg(verdict: Verdict, observed: Sequence[Floats], predicted: Sequence[Floats
     )
 
 
-def _scatter(x: Floats, y: Floats, name: str) -> Iterator[str]:
+def _misses(verdict: Verdict) -> Iterator[str]:
+    missed, n = verdict.details["missed"], verdict.n
+    yield f"<text x='{_LEFT}' y='{_TOP + 4}' font-weight='600'>of {n} tokens, not its own first choice</text>"
+    for number, (name, count) in enumerate(missed.items()):
+        y, wide = _TOP + 22 + _ROW * number, count / max(n, 1) * _SIDE * 0.7
+        yield f"<text x='{_LEFT + 50}' y='{y + 13}' text-anchor='end'>{escape(str(name))}</text>"
+        yield f"<rect x='{_LEFT + 60}' y='{y}' width='{max(1.0, wide):.1f}' height='18' fill='{_OBSERVED}'/>"
+        yield f"<text x='{_LEFT + 66 + wide:.1f}' y='{y + 13}' fill='{_GREY}'>{count}</text>"
+
+
+def _dots(observed: Sequence[Floats], predicted: Sequence[Floats], name: str) -> Iterator[str]:
+    x, y = (np.concatenate([centred(row) for row in rows]) for rows in (predicted, observed))
     most = max(float(np.abs(x).max()), float(np.abs(y).max()), 1e-6)
     right, bottom = _LEFT + _SIDE, _TOP + _SIDE
     yield f"<rect x='{_LEFT}' y='{_TOP}' width='{_SIDE}' height='{_SIDE}' fill='none' stroke='#e3e3e3'/>"

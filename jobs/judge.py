@@ -5,17 +5,18 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from jobs.foreseeing import Foresight
 from jobs.judging import Drawn, GoldenSide, evidence_of, fed, golden_side, judge, judged_run
 from jobs.store_client import StoreClient
 from jobs.tolerances import tolerances_for
-from monitor.alerting import step
 from monitor.codec import encode
 from monitor.config_types import Config, ReferenceConfig
 from monitor.decision import CARD, JOINED, KIND, Before, decide, page_threshold
 from monitor.errors import GoldenError, StoreError
 from monitor.evidence import verdict
 from monitor.ports import Clock, Scorer, Spool
-from monitor.results import GoldenView, Incident, JudgedRun, RunRecord, Tolerances, Verdict
+from monitor.results import GoldenView, JudgedRun, RunRecord, Tolerances, Verdict
+from monitor.shape import TRAFFIC
 from monitor.types import Endpoint
 
 log = logging.getLogger(__name__)
@@ -40,6 +41,7 @@ class Judge:
         self._scorers: dict[str, Scorer] = {}
         self._tolerances: dict[str, Tolerances | None] = {}
         self._drawn: Drawn = {}
+        self._foresight = Foresight(config)
         feeding = [one.probes for one in config.detectors if one.kind in JOINED and one.probes]
         self._threshold = page_threshold(config, frozenset().union(*feeding))
         self._try_again_ns: dict[str, int] = {}
@@ -57,13 +59,15 @@ class Judge:
 
     def close(self) -> None:
         """Close the golden engines. Idempotent."""
+        self._foresight.close()
         while self._scorers:
             self._scorers.popitem()[1].close()
 
     async def look(self) -> int:
-        """Judge the runs that wait now; return how many. Raises StoreError when the store does not answer."""
+        """Judge the runs that can be judged now; return how many. Raises StoreError when the store does not answer."""
         await self._store.push(self._spool)
-        records = await self._store.unjudged(BATCH)
+        waiting = await self._store.unjudged(BATCH + self._foresight.n_waiting)
+        records = [one for one in waiting if not self._foresight.is_waiting(one)]
         for record in records:
             await self._judge(record)
             await self._store.push(self._spool)
@@ -73,7 +77,7 @@ class Judge:
         endpoint = self._endpoints.get(record.run.endpoint)
         if endpoint is None:
             log.warning("%s is not in the configuration: its run stays without verdict", record.run.endpoint)
-            self._append(judged_run(record, GoldenSide(), (), at=self._clock.now()), (), ())
+            self._append(judged_run(record, GoldenSide(), (), at=self._clock.now()), ())
             return
         scorer = await self._scorer(endpoint)
         tolerances = self._tolerances.get(endpoint.reference or "")
@@ -81,6 +85,10 @@ class Judge:
         own = await asyncio.to_thread(
             golden_side, [record], scorer, detectors, tolerances=tolerances, drawn=self._drawn
         )  # fmt: skip
+        predictions = await self._foresight.of(record, detectors, scorer, own.views)
+        if predictions is None:
+            return
+        own = replace(own, predictions=predictions)
         neighbours, their_views = await self._neighbours(record)
         golden = replace(own, views={**their_views, **own.views})
         history = await self._history(record, max((one.looks_back for one in detectors), default=0))
@@ -88,8 +96,7 @@ class Judge:
             judge, endpoint, (record, *neighbours), golden, detectors, at=self._clock.now(), history=history
         )  # fmt: skip
         verdicts += await self._joint(endpoint, record, own, verdicts)
-        incidents = await self._incidents(verdicts)
-        self._append(judged_run(record, own, verdicts, at=self._clock.now()), verdicts, incidents)
+        self._append(judged_run(record, own, verdicts, at=self._clock.now()), verdicts)
         log.info("%s %s: %s", endpoint.name, record.run.probe, ", ".join(f"{v.detector} {v.status}" for v in verdicts))
 
     async def _joint(
@@ -111,7 +118,7 @@ class Judge:
         records, judged = await self._store.runs(record.run.endpoint, None, NEIGHBOURS)
         newest: dict[str, RunRecord] = {}
         for other in records:
-            if other.run.probe != record.run.probe and other.run.started_at <= record.run.started_at:
+            if other.run.probe not in {record.run.probe, TRAFFIC} and other.run.started_at <= record.run.started_at:
                 newest.setdefault(other.run.probe, other)
         wanted = {other.run.run_id for other in newest.values()}
         views = {one.exchange_id: one for run in judged if run.run_id in wanted for one in run.views}
@@ -125,21 +132,9 @@ class Judge:
         earlier = [other for other in records if other.run.started_at < record.run.started_at]
         return tuple(sorted(earlier, key=lambda other: other.run.started_at)[-n:])
 
-    async def _incidents(self, verdicts: tuple[Verdict, ...]) -> tuple[Incident, ...]:
-        if not verdicts:
-            return ()
-        opened = {one.detector: one for one in await self._store.open_incidents(verdicts[0].endpoint)}
-        own = (one for one in verdicts if one.detector not in JOINED)
-        steps = (step(opened.get(one.detector), one) for one in own)
-        return tuple(incident for incident in steps if incident is not None)
-
-    def _append(self, judged: JudgedRun, verdicts: tuple[Verdict, ...], incidents: tuple[Incident, ...]) -> None:
-        """One atomic batch: a run is either judged with all that follows from it, or not at all."""
-        self._spool.append([
-            *(("verdict", encode(verdict)) for verdict in verdicts),
-            *(("incident", encode(incident)) for incident in incidents),
-            ("judged", encode(judged)),
-        ])  # fmt: skip
+    def _append(self, judged: JudgedRun, verdicts: tuple[Verdict, ...]) -> None:
+        """One atomic batch: a run is either judged with all its verdicts, or not at all."""
+        self._spool.append([*(("verdict", encode(verdict)) for verdict in verdicts), ("judged", encode(judged))])
 
     def _loaded(self, name: str) -> tuple[Scorer, Tolerances | None]:
         """Load a golden engine with its calibration; one that cannot be used is not kept in memory."""

@@ -9,6 +9,7 @@ from datetime import datetime
 import numpy as np
 
 from jobs.alignment import Aligned, align
+from jobs.tool_draws import tool_draws
 from monitor.errors import GoldenError, TaskRefusedError
 from monitor.ports import Detector, Sampler, Scorer, WantsSamples
 from monitor.results import (
@@ -22,6 +23,7 @@ from monitor.results import (
     Tolerances,
     Verdict,
 )
+from monitor.tools.draws import ToolDraws
 from monitor.types import Endpoint, Exchange
 from monitor.wire.timing import with_golden_tokens
 
@@ -71,6 +73,7 @@ class GoldenSide:
     tolerances: Tolerances | None = None
     samples: Mapping[str, tuple[tuple[int, ...], ...]] = field(default_factory=dict)
     predictions: tuple[Prediction, ...] = ()
+    tool_draws: Mapping[str, ToolDraws] = field(default_factory=dict)
 
 
 Drawn = dict[tuple[str, str, int, int], tuple[tuple[int, ...], ...]]
@@ -90,10 +93,12 @@ def golden_side(
         return GoldenSide()
     mark = scorer.fingerprint
     fits = tolerances is not None and tolerances.weights_sha256 == mark.weights_sha256
-    wanted = max((one.draws for one in fed(detectors, records) if isinstance(one, WantsSamples)), default=0)
+    chosen = fed(detectors, records)
+    wanted = max((one.draws for one in chosen if isinstance(one, WantsSamples)), default=0)
     return GoldenSide(
         fingerprint=mark, views=view(records, scorer), tolerances=tolerances if fits else None,
         samples=_samples(records, scorer, wanted, drawn if drawn is not None else {}) if wanted else {},
+        tool_draws=tool_draws(records, scorer, chosen),
     )  # fmt: skip
 
 
@@ -106,12 +111,15 @@ def fed(detectors: Iterable[Detector], records: Sequence[RunRecord]) -> list[Det
 def _samples(
     records: Sequence[RunRecord], scorer: Scorer, n: int, drawn: Drawn
 ) -> dict[str, tuple[tuple[int, ...], ...]]:
-    """Golden answers to all sampled requests, by prompt; empty when this golden side cannot draw."""
+    """Golden answers to all sampled requests without tools, by prompt; empty when this golden side cannot draw.
+
+    Cases with tools have draws of their own (`jobs.tool_draws`).
+    """
     asked = {
         exchange.request.prompt_id: exchange.request
         for record in records for exchange in record.exchanges
         if exchange.request and exchange.request.temperature == 1 and exchange.request.top_p in {None, 1}
-        and exchange.answered
+        and exchange.answered and not exchange.request.tools
     }  # fmt: skip
     if not isinstance(scorer, Sampler) or not asked:
         return {}
@@ -155,6 +163,7 @@ def evidence_of(
         samples=golden.samples,
         tolerances=golden.tolerances,
         predictions=golden.predictions,
+        tool_draws=golden.tool_draws,
     )
 
 

@@ -1,4 +1,4 @@
-"""Files that commands write: refused before the work begins, not after it."""
+"""Files that commands write: refused before the work begins, not after it, and never half written."""
 
 import os
 from pathlib import Path
@@ -21,3 +21,13 @@ def require_writable(path: Path) -> None:
         raise UsageError(f"{path}: there is no folder {folder}; make it, or choose another --out")
     if not os.access(folder, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
         raise UsageError(f"{path}: may not be written; choose another --out")
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Write `data` as the file `path`, which is the old one or the new one whenever somebody reads it."""
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        fresh.write_bytes(data)
+        fresh.replace(path)
+    finally:
+        fresh.unlink(missing_ok=True)

@@ -9,6 +9,7 @@ import numpy as np
 
 from jobs.alignment import Aligned, align
 from jobs.golden import default_home
+from monitor.alternatives import alternatives
 from monitor.config_types import ReferenceConfig
 from monitor.errors import UsageError
 from monitor.ports import Predictor, Scorer, ScoreTask
@@ -46,11 +47,15 @@ def predictor_for(reference: ReferenceConfig, scorer: Scorer, report: Callable[[
     load = partial(
         TorchEngine.load, device=reference.device, dtype=reference.dtype, template_options=reference.template
     )
-    path = default_home(os.environ) / "predictions" / f"{scorer.fingerprint.digest[:12]}.sqlite"
     return Predictions(
-        golden=Path(reference.paths[0]), store=PredictionStore(path), load=load, report=report,
+        golden=Path(reference.paths[0]), store=PredictionStore(kept_at(scorer, ".sqlite")), load=load, report=report,
         template_options=reference.template,
     )  # fmt: skip
+
+
+def kept_at(scorer: Scorer, ending: str) -> Path:
+    """Where what is predicted from these golden weights is kept."""
+    return default_home(os.environ) / "predictions" / f"{scorer.fingerprint.digest[:12]}{ending}"
 
 
 def bank_names(predictor: Predictor) -> list[str]:
@@ -97,19 +102,27 @@ def predictions_of(
 
 
 def _listed(item: Aligned, view: GoldenView, scorer: Scorer) -> ScoreTask:
-    """The task with those listed tokens that the golden side knows: the ones in ``endpoint_top``.
+    """The task with those tokens that are compared: the listed ones that golden knows, or what else may have been said.
 
     ``gather`` stays aligned with the answer: at a place that golden does not know, nothing is asked for.
     """
     task = item.task
     assert task is not None  # noqa: S101  # the caller looked
-    wanted = [len(place.endpoint_top) for place in view.positions]
-    if wanted == [len(row) for row in task.gather]:
-        return task
-    places = {place.position for place in view.positions}
-    known = scorer.score([task])[0].gathered
+    places = {place.position: place for place in view.positions}
+    known = _known(task, view, scorer)
     gather = tuple(
-        tuple(token for token, value in zip(row, values, strict=True) if t in places and not np.isnan(value))
-        for t, (row, values) in enumerate(zip(task.gather, known, strict=True))
+        () if t not in places else row if places[t].endpoint_top else tuple(alternatives(places[t]))
+        for t, row in enumerate(known)
     )
     return ScoreTask(prompt_ids=task.prompt_ids, completion_ids=task.completion_ids, gather=gather)
+
+
+def _known(task: ScoreTask, view: GoldenView, scorer: Scorer) -> Sequence[tuple[int, ...]]:
+    """The listed tokens that golden knows, position by position."""
+    if [len(place.endpoint_top) for place in view.positions] == [len(row) for row in task.gather]:
+        return task.gather
+    known = scorer.score([task])[0].gathered
+    return [
+        tuple(token for token, value in zip(row, values, strict=True) if not np.isnan(value))
+        for row, values in zip(task.gather, known, strict=True)
+    ]

@@ -1,31 +1,23 @@
 """``weighmaster probe``: one probe of some endpoints now, judged in this process, evidence in a folder."""
 
 import secrets
-import signal
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from fnmatch import fnmatchcase
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from rich.console import Console
 
 from jobs import evidence_folder
-from jobs.clients import client_of
 from jobs.clock import SystemClock
+from jobs.endpoints_now import INTERRUPTED, chosen, each, exit_code, interruptible, scorers
 from jobs.event_loop import run as run_loop
 from jobs.pipeline import Probed, Prober, judge_endpoint, probe_endpoint
-from jobs.references import scorer_for
 from jobs.terminal import show_verdicts
 from jobs.tolerances import tolerances_for
 from jobs.verdict_table import row
 from jobs.version import version
 from monitor.config_types import Config, EndpointConfig
 from monitor.errors import UsageError
-from monitor.ports import Probe, Scorer
-from probes.heartbeat import Heartbeat
-
-INTERRUPTED = 130
-"""Exit code after Ctrl-C or SIGTERM."""
+from monitor.ports import Client, Probe
 
 
 def run(config: Config, patterns: Sequence[str], kinds: Sequence[str], out: Path, *, as_json: bool) -> int:
@@ -54,22 +46,6 @@ def run(config: Config, patterns: Sequence[str], kinds: Sequence[str], out: Path
     return exit_code([one["status"] for one in rows])
 
 
-@contextmanager
-def interruptible() -> Iterator[None]:
-    """Let SIGTERM do what Ctrl-C does, also where Ctrl-C is ignored (a background job of a shell script)."""
-
-    def stop(*_: object) -> None:
-        if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
-            raise KeyboardInterrupt
-        signal.raise_signal(signal.SIGINT)
-
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
 def _keeper(folder: Path, kept: list[Probed]) -> Callable[[Probed], None]:
     """Make what writes a finished run at once, and notes it in `kept`."""
 
@@ -78,22 +54,6 @@ def _keeper(folder: Path, kept: list[Probed]) -> Callable[[Probed], None]:
         kept.append(probed)
 
     return keep
-
-
-def exit_code(statuses: Sequence[str]) -> int:
-    """1 when anything fails or is suspect, 3 when something could not be measured (or nothing is known), else 0."""
-    if any(status in {"fail", "suspect"} for status in statuses):
-        return 1
-    return 3 if not statuses or "inconclusive" in statuses else 0
-
-
-def chosen(config: Config, patterns: Sequence[str]) -> list[EndpointConfig]:
-    """The endpoints that `patterns` name. Raises UsageError when one names none."""
-    names = [entry.endpoint.name for entry in config.endpoints]
-    unmatched = [pattern for pattern in patterns if not any(fnmatchcase(name, pattern) for name in names)]
-    if unmatched:
-        raise UsageError(f"no endpoint is called {', '.join(unmatched)}; the configuration has {', '.join(names)}")
-    return [entry for entry in config.endpoints if any(fnmatchcase(entry.endpoint.name, one) for one in patterns)]
 
 
 def _probes(config: Config, kinds: Sequence[str]) -> list[Probe]:
@@ -110,25 +70,19 @@ async def _probe_all(
     config: Config, entries: Sequence[EndpointConfig], probes: Sequence[Probe], keep: Callable[[Probed], None],
     console: Console,
 ) -> list[Probed]:  # fmt: skip
-    clock = SystemClock()
     prober = Prober(
-        clock=clock, vantage=config.vantage, version=version(), seed=secrets.randbits(31),
+        clock=SystemClock(), vantage=config.vantage, version=version(), seed=secrets.randbits(31),
         concurrency=config.agent.concurrency,
     )  # fmt: skip
-    results = []
-    async with Heartbeat(clock).beating() as heartbeat:
-        for entry in entries:
-            client = client_of(entry, clock, heartbeat)
-            report = _reporter(entry.endpoint.name, console)
-            try:
-                runs = []
-                for probe in probes:
-                    runs.append(await probe_endpoint(entry.endpoint, client, [probe], prober, report))
-                    keep(runs[-1])
-                results.append(_together(runs))
-            finally:
-                await client.aclose()
-    return results
+
+    async def measure(entry: EndpointConfig, client: Client) -> Probed:
+        report, runs = _reporter(entry.endpoint.name, console), []
+        for probe in probes:
+            runs.append(await probe_endpoint(entry.endpoint, client, [probe], prober, report))
+            keep(runs[-1])
+        return _together(runs)
+
+    return await each(entries, measure)
 
 
 def _together(runs: Sequence[Probed]) -> Probed:
@@ -137,19 +91,6 @@ def _together(runs: Sequence[Probed]) -> Probed:
         endpoint=runs[0].endpoint, records=tuple(record for one in runs for record in one.records),
         captures=tuple(captures for one in runs for captures in one.captures),
     )  # fmt: skip
-
-
-@contextmanager
-def scorers(config: Config, entries: Sequence[EndpointConfig], console: Console) -> Iterator[dict[str, Scorer]]:
-    """The golden engines, loaded before anything is sent: a missing one must not cost requests. Closed on leaving."""
-    made: dict[str, Scorer] = {}
-    with ExitStack() as stack:
-        for name in dict.fromkeys(entry.endpoint.reference for entry in entries):
-            if name is not None:
-                console.print(f"loading reference {name}", markup=False, soft_wrap=True)
-                made[name] = scorer_for(config.references[name])
-                stack.callback(made[name].close)
-        yield made
 
 
 def _reporter(name: str, console: Console) -> Callable[[Probe, int, int], None]:

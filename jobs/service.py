@@ -11,6 +11,7 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+from jobs.alive import judge_spool, showing_life
 from jobs.backlog import Backlog
 from jobs.clients import client_of
 from jobs.clock import SystemClock
@@ -49,21 +50,22 @@ def run_agent(config: Config, store_url: str) -> None:
         run(_until_stopped(lambda stop: _agent(config, store_url, stop)))
 
 
-def run_judge(config: Config, store_url: str) -> None:
-    """Run the judge until SIGINT or SIGTERM."""
-    run(_until_stopped(lambda stop: _judge(config, store_url, stop)))
+def run_judge(config: Config, store_url: str, *, alerts: bool = True) -> None:
+    """Run the judge, and the rules of alerting unless `alerts` is False, until SIGINT or SIGTERM."""
+    run(_until_stopped(lambda stop: _judge(config, store_url, stop, alerts=alerts)))
 
 
 async def _agent(config: Config, store_url: str, stop: asyncio.Event) -> None:
     from jobs.agent import Agent  # noqa: PLC0415  # the judge needs no scheduler
+    from jobs.self_check import look_with  # noqa: PLC0415
 
     clock, path = SystemClock(), Path(config.agent.spool)
     spool = SqliteSpool(path, writer=f"agent-{config.vantage}")
     store = StoreClient(store_url, token=_token(config))
-    async with Heartbeat(clock).beating() as heartbeat:
+    async with showing_life(path, clock), Heartbeat(clock).beating() as heartbeat:
         agent = Agent(
             config, Backlog(spool), store, clock,
-            lambda entry: client_of(entry, clock, heartbeat),
+            lambda entry: client_of(entry, clock, heartbeat), lag=look_with(heartbeat),
         )  # fmt: skip
         # A full collection over all that is loaded stops the loop for 20 to 40 ms (docs/benchmarks.md).
         gc.collect()
@@ -75,19 +77,38 @@ async def _agent(config: Config, store_url: str, stop: asyncio.Event) -> None:
             spool.close()
 
 
-async def _judge(config: Config, store_url: str, stop: asyncio.Event) -> None:
+async def _judge(config: Config, store_url: str, stop: asyncio.Event, *, alerts: bool) -> None:
     from jobs.judge import Judge  # noqa: PLC0415  # the agent must not import scipy
     from jobs.references import scorer_for  # noqa: PLC0415  # nor tokenizers
 
-    spool = SqliteSpool(Path(config.agent.spool).with_name("judge-spool.sqlite"), writer="judge")
+    path = judge_spool(Path(config.agent.spool))
+    spool = SqliteSpool(path, writer="judge")
     store = StoreClient(store_url, token=_token(config))
     judge = Judge(config, spool, store, SystemClock(), scorer_for)
     try:
-        await judge.run(stop)
+        async with showing_life(path, SystemClock()), asyncio.TaskGroup() as tasks:
+            tasks.create_task(judge.run(stop))
+            if alerts:
+                tasks.create_task(_notify(config, store_url, stop))
     finally:
         judge.close()
         await store.aclose()
         spool.close()
+
+
+async def _notify(config: Config, store_url: str, stop: asyncio.Event) -> None:
+    from jobs.notify import Notifier  # noqa: PLC0415  # nor httpx's client for routes
+    from jobs.notify_routes import sender_of  # noqa: PLC0415
+
+    clock, path = SystemClock(), Path(config.agent.spool).with_name("alerts-spool.sqlite")
+    with only_one(path, "a judge that looks after alerts"):
+        spool, store = SqliteSpool(path, writer="alerts"), StoreClient(store_url, token=_token(config))
+        senders = {route.name: sender_of(route, clock) for route in config.alerts.routes}
+        try:
+            await Notifier(config, spool, store, clock, senders).run(stop)
+        finally:
+            await store.aclose()
+            spool.close()
 
 
 def _token(config: Config) -> str | None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,11 +13,13 @@ import orjson
 
 from monitor.codec import decode
 from monitor.errors import StoreError
+from monitor.incident import Incident
 from monitor.ports import Entry, Spool
-from monitor.results import Incident, JudgedRun, RunRecord, Verdict
+from monitor.results import JudgedRun, RunRecord, Verdict
 
 T = TypeVar("T")
 
+_COPY_S = 900.0
 BATCH_BYTES = 8 * 2**20
 """A batch is cut at about this size, so that neither side holds much at once; one record may be larger."""
 
@@ -175,6 +178,14 @@ class StoreClient:
             remedy = "use one version of agent, store and judge"
             raise StoreError(f"{self._url}/api/{path}: {error}; {remedy}") from None
 
+    async def tell(self, kind: str, data: bytes) -> None:
+        """Hand over one record of a person at a terminal, under a writer's name of its own. Raises StoreError."""
+        await self._ingest(f"terminal-{secrets.token_hex(8)}", [Entry(1, kind, data)])
+
+    async def read(self, kind: type[T], path: str, **query: str | int | None) -> T:
+        """Return what one named read answers, as `kind`. Raises StoreError."""
+        return await self._read(kind, path, **query)
+
     async def health(self) -> Mapping[str, Any]:
         """What the store says of itself; ``{"status": "ok"}`` when it works."""
         return self._object(await self._ask("GET", "health"))
@@ -182,6 +193,17 @@ class StoreClient:
     async def overview(self) -> dict[str, Any]:
         """Return the newest verdicts, incidents and metrics of every endpoint, as JSON."""
         return self._object(await self._ask("GET", "overview"))
+
+    async def snapshot(self) -> str:
+        """Have the store take a snapshot; return its folder, as the store's machine names it."""
+        reply = await self._ask(
+            "POST", "snapshot", content=b"{}", headers={"Content-Type": "application/json"}, timeout=_COPY_S
+        )
+        return str(self._object(reply)["folder"])
+
+    async def capture(self, exchange_id: str) -> dict[str, Any]:
+        """The capture of an exchange: ``capture`` is None where it is not kept, and ``reason`` says so."""
+        return self._object(await self._ask("GET", "capture", params={"id": exchange_id}))
 
     async def mark(self, writer: str) -> int:
         """Highest sequence number that the store has of `writer`."""
@@ -209,9 +231,13 @@ class StoreClient:
         found = await self._read(_Verdicts, "verdicts", endpoint=endpoint, detector=detector, limit=limit)
         return list(found.verdicts)
 
-    async def last_slots(self) -> dict[tuple[str, str], datetime]:
-        """The latest slot of each (endpoint, probe)."""
-        found = await self._read(_LastSlots, "last-slots")
+    async def coverage(self, since: datetime) -> dict[str, Any]:
+        """What became of the slots since then, and what was spent, as JSON."""
+        return self._object(await self._ask("GET", "coverage", params={"since": since.isoformat()}))
+
+    async def last_slots(self, vantage: str | None = None) -> dict[tuple[str, str], datetime]:
+        """The latest slot of each (endpoint, probe), of one vantage or of all."""
+        found = await self._read(_LastSlots, "last-slots", vantage=vantage)
         return {(slot.endpoint, slot.probe): slot.slot_at for slot in found.slots}
 
 

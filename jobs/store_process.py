@@ -1,20 +1,30 @@
 """The store as a process: opens the database, serves its API, checkpoints and closes when told to stop."""
 
 import argparse
-import contextlib
 import os
 import signal
 import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import orjson
 import uvicorn
+from pydantic import SecretStr
 
+from jobs.clock import SystemClock
+from jobs.store_copies import LABEL
+from jobs.store_upkeep import Housekeeping
+from jobs.version import version
+from monitor.config_fields import Address
+from monitor.config_store import StoreConfig, is_loopback
 from monitor.errors import StoreError, WeighmasterError
+from monitor.ports import Clock
+from storage.alert_reads import PLANS
 from storage.api import app
+from storage.own_names import OwnNames
 from storage.store import DuckStore
 
 
@@ -29,7 +39,7 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         self._started()
 
-    @contextlib.contextmanager
+    @contextmanager
     def capture_signals(self) -> Iterator[None]:
         if threading.current_thread() is not threading.main_thread():
             yield
@@ -50,35 +60,43 @@ def _listen(host: str, port: int) -> socket.socket:
         raise StoreError(f"the store cannot listen on {host}:{port} ({error}): choose another host or port") from None
 
 
-def serve(path: Path, host: str, port: int, *, token: str | None, ready: Callable[[str], None]) -> None:
-    """Serve the store at `path` until SIGINT or SIGTERM; then checkpoint and close it.
+def serve(config: StoreConfig, port: int, *, ready: Callable[[str], None], clock: Clock | None = None) -> None:
+    """Serve the store until SIGINT or SIGTERM; then checkpoint and close it.
 
     Parameters
     ----------
-    path
-        The DuckDB file; made when missing.
-    host, port
-        Where to listen; port 0 takes a free one.
-    token
-        Bearer token that clients must send; None wants none.
+    config
+        The section ``store`` of the configuration.
+    port
+        Where to listen instead of the port in `config`; 0 takes a free one.
     ready
         Called once with the real address when requests are answered.
+    clock
+        Says when something is too old; None is the system's.
 
     Raises
     ------
     StoreError
-        When the address is taken or the file cannot be opened; the message says by whom or why.
+        When the address is taken, everybody could write to it, or the file cannot be opened; the message says by whom
+        or why.
     """
-    with contextlib.closing(_listen(host, port)) as listener:
-        bound = listener.getsockname()[1]
-        shown = f"[{host}]" if ":" in host else host
-        with contextlib.closing(DuckStore(path)) as store:
-            config = uvicorn.Config(
-                app(store, token=token),
-                lifespan="off", ws="none", access_log=False, log_config=None, server_header=False,
-                timeout_graceful_shutdown=10,
-            )  # fmt: skip
-            _Server(config, lambda: ready(f"http://{shown}:{bound}")).run(sockets=[listener])
+    host, token = config.listen.host, config.token.get_secret_value() if config.token else None
+    if token is None and not is_loopback(host):
+        raise StoreError(f"{host} can be reached from other machines, and there is no token: set one, or use 127.0.0.1")
+    clock = clock or SystemClock()
+    with closing(_listen(host, port)) as listener, closing(DuckStore(Path(config.path))) as store:
+        address = Address(host=host, port=listener.getsockname()[1])
+
+        def snapshot() -> Path:
+            return store.snapshot(clock.now(), LABEL).folder.absolute()
+
+        served = app(store, token=token, more=PLANS, version=version(), snapshot=snapshot)
+        server = uvicorn.Config(
+            served if token else OwnNames(served), lifespan="off", ws="none", access_log=False, log_config=None,
+            server_header=False, timeout_graceful_shutdown=10,
+        )  # fmt: skip
+        with Housekeeping(store, config, clock).going_on():
+            _Server(server, lambda: ready(address.url)).run(sockets=[listener])
 
 
 def _print_url(url: str) -> None:
@@ -93,8 +111,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=8600, help="0 takes a free port")
     given = parser.parse_args(arguments)
+    token = os.environ.get("WEIGHMASTER_TOKEN")
+    config = StoreConfig(
+        path=str(given.path), listen=Address(host=given.host, port=given.port),
+        token=SecretStr(token) if token else None,
+    )  # fmt: skip
     try:
-        serve(given.path, given.host, given.port, token=os.environ.get("WEIGHMASTER_TOKEN") or None, ready=_print_url)
+        serve(config, given.port, ready=_print_url)
     except WeighmasterError as error:
         sys.stderr.write(f"{error}\n")
         return error.exit_code

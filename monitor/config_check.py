@@ -154,6 +154,8 @@ class Checker:
     def _tell(self, path: Path, kind: str, ctx: Mapping[str, Any], text: str, model: type[BaseModel]) -> None:
         if kind == "extra_forbidden":
             self.add(path, "unknown key", nearest(str(path[-1]), model.model_fields))
+        elif kind == "unexpected_keyword_argument":
+            self.add(path, "unknown key")
         elif kind == "unknown":
             self.add_unknown(path, ctx["what"], ctx["known"])
         elif kind == "literal_error":

@@ -16,6 +16,7 @@ from monitor.tolerances import PRECISIONS, is_precision
 
 _UNIT_S = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)([smhd])")
+MOST_S = 3650 * 86400.0
 _ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:\[\]/@]+):([0-9]{1,5})")
 
 _DEVICE = r"^(auto|cpu|mps|cuda(:[0-9]{1,3})?|balanced|sequential)$"
@@ -55,7 +56,7 @@ def parse_duration(value: Any) -> float:
     Raises
     ------
     PydanticCustomError
-        When there is no unit, or the duration is not above zero.
+        When there is no unit, or the duration is below a second or above ten years.
     """
     if isinstance(value, float | int) and not isinstance(value, bool):
         raise mistake("a duration needs a unit", "such as 90s, 10m, 1h or 1d")
@@ -65,6 +66,8 @@ def parse_duration(value: Any) -> float:
     seconds = float(match[1]) * _UNIT_S[match[2]]
     if seconds < 1:
         raise mistake("is too short", "at least 1s")
+    if seconds > MOST_S:
+        raise mistake("is too long", "at most 3650d")
     return seconds
 
 

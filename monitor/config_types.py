@@ -5,10 +5,14 @@ The same rule holds for probes and detectors: a field of the dataclass is a key 
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Annotated, Any
 
 from pydantic import Field, SecretStr
 
+from monitor.budget import Budget
+from monitor.cadence import Cadence
+from monitor.config_alerts import AlertsConfig
 from monitor.config_fields import (
     Address,
     BaseUrl,
@@ -24,15 +28,18 @@ from monitor.config_fields import (
     Text,
 )
 from monitor.config_reference import ReferenceConfig
+from monitor.config_store import StoreConfig
+from monitor.config_times import CronText, Every, Instant, Target, Zone
+from monitor.lanes import Lane
+from monitor.maintenance import Window
 from monitor.types import Endpoint
 from monitor.wire.wording import Dialect
 
 __all__ = [
     "AgentConfig", "Catalogues", "Config", "DashboardConfig", "DecisionConfig", "EndpointConfig", "EndpointEntry",
-    "FileShape", "PlanEntry", "ProbePlan", "ReferenceConfig", "StoreConfig",
+    "FileShape", "MaintenanceEntry", "PlanEntry", "ProbePlan", "ReferenceConfig", "StoreConfig",
 ]  # fmt: skip
 
-_STORE_AT = Address(host="127.0.0.1", port=8317)
 _DASHBOARD_AT = Address(host="127.0.0.1", port=8501)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,18 +54,6 @@ class Catalogues:
     """Names of the wire protocols."""
     dialects: Mapping[str, Dialect] = field(default_factory=dict)
     """Dialects by name."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoreConfig:
-    """The process that owns the database."""
-
-    path: Text = "weighmaster-data/weighmaster.duckdb"
-    """The DuckDB file; relative paths count from the working directory."""
-    listen: Listen = _STORE_AT
-    """host:port of the store's API; port 0 takes any free one."""
-    token: Secret = None
-    """Bearer token that writers and readers must show, written as ${NAME}; absent: none is asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +72,10 @@ class AgentConfig:
     """The SQLite file that keeps results until the store has them."""
     concurrency: Annotated[int, Field(ge=1)] = 4
     """Requests in flight per provider at once; more than a few disturb each other's timing."""
+    self_check: tuple[Target, ...] = ()
+    """host:port to connect to when no endpoint can be: if none of these answers, the agent is offline."""
+    busy_lag_ms: Annotated[float, Field(gt=0)] = 250.0
+    """A latency probe is skipped while the agent's own event loop is held up for longer than this."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,6 +124,12 @@ class EndpointEntry:
     """USD per million output tokens."""
     tags: tuple[Text, ...] = ()
     """Free labels for filters."""
+    since: Instant | None = None
+    """Its launch: cadences such as 1h for 14d then 1d count from here."""
+    budget_tokens_per_day: Annotated[int, Field(ge=1)] | None = None
+    """Most tokens, prompt and output together, that scheduled probes may use per UTC day."""
+    budget_usd_per_day: Annotated[float, Field(gt=0)] | None = None
+    """Most USD that scheduled probes may cost per UTC day; needs both prices."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,10 +138,38 @@ class PlanEntry:
 
     kind: str
     """The probe."""
-    every: Duration
-    """How often: a number and a unit, 90s, 10m, 1h, 1d."""
+    every: Every | None = None
+    """How often: 90s, 10m, 1h, 1d, or in stages from a launch: 1h for 14d then 1d."""
+    cron: CronText | None = None
+    """Or at which times: minute, hour, day of month, month, weekday by name, such as 0 9 * * mon-fri."""
+    timezone: Zone = "UTC"
+    """Of cron, such as Europe/Berlin."""
+    since: Instant | None = None
+    """From when the stages of every count; absent: the since of the endpoint."""
+    lane: Lane | None = None
+    """latency runs alone, bulk beside other providers' bulk; absent: what the probe says of itself."""
     endpoints: Annotated[tuple[Text, ...], Field(min_length=1)] = ("*",)
     """Names or patterns such as acme/*; absent: all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaintenanceEntry:
+    """Announced work, once (start) or again and again (cron): runs are marked, and nobody is alerted."""
+
+    endpoints: Annotated[tuple[Text, ...], Field(min_length=1)] | None = None
+    """Names or patterns; absent together with providers: all."""
+    providers: Annotated[tuple[Name, ...], Field(min_length=1)] | None = None
+    """All endpoints of these providers."""
+    start: Instant | None = None
+    """When it begins, once."""
+    cron: CronText | None = None
+    """Or at which times it begins."""
+    timezone: Zone = "UTC"
+    """Of cron."""
+    duration: Duration
+    """How long it lasts."""
+    reason: Text = "maintenance"
+    """Stands in the runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,12 +189,16 @@ class FileShape:
     """The process that probes."""
     decision: dict[str, Any] = field(default_factory=dict)
     """When evidence is enough to call somebody."""
+    alerts: dict[str, Any] = field(default_factory=dict)
+    """What is told to whom, and when."""
     references: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Golden models by name."""
     endpoints: Annotated[tuple[dict[str, Any], ...], Field(min_length=1)]
     """What is watched."""
     probes: tuple[dict[str, Any], ...] = ()
     """What is asked, and how often."""
+    maintenance: tuple[dict[str, Any], ...] = ()
+    """Announced work, in which nobody is alerted."""
     detectors: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Detector kind to the fields that differ from the defaults."""
 
@@ -174,15 +211,23 @@ class EndpointConfig:
     api_key: SecretStr | None = None
     http2: bool = False
     proxy: SecretStr | None = None
+    since: datetime | None = None
+    budget: Budget = field(default_factory=Budget)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbePlan:
-    """A probe, how often it runs (seconds), and the names of the endpoints that it asks."""
+    """A probe, when it runs, and the names of the endpoints that it asks. ``lane`` None is what the probe says."""
 
     probe: Any
-    every_s: float
+    cadence: Cadence
     endpoints: tuple[str, ...]
+    lane: Lane | None = None
+
+    @property
+    def every_s(self) -> float:
+        """Seconds between two runs: the mean where they differ, of the fastest stage where there are several."""
+        return self.cadence.every_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,3 +243,5 @@ class Config:
     endpoints: tuple[EndpointConfig, ...]
     plans: tuple[ProbePlan, ...]
     detectors: tuple[Any, ...]
+    maintenance: tuple[Window, ...] = ()
+    alerts: AlertsConfig = field(default_factory=AlertsConfig)

@@ -19,6 +19,7 @@ _FADED = 1.7  # start over rest, from which a slope that is surely negative is c
 _OF_TOKENS = 0.16  # share of the deviation that belongs to tokens, below which the weights are not to blame
 _FINE_NATS = 0.01  # divergence that 8-bit arithmetic, whose errors go by context too, stays below
 _ALL = 0.9
+_APART = 10.0  # times that routed answers are further off than the others: two kinds of answers, not one that spreads
 _DIFFERENT_NATS = 3.0
 _FEWEST = 4  # answers for `token_share`
 
@@ -28,8 +29,8 @@ class Profile:
     """Divergence in nats: mean, at the start, in both halves; slope per 100 tokens with a 95% interval by answers.
 
     A part without any token has None, and so has a slope where all places are the same. ``off`` is the share of answers
-    whose own mean is above the tolerance, ``within`` the mean of the others (None without any), ``token_share`` what
-    `token_share` says.
+    whose own mean is above the tolerance, ``beyond`` the mean of these and ``within`` that of the others (None without
+    any), ``token_share`` what `token_share` says.
     """
 
     n_positions: int
@@ -43,6 +44,7 @@ class Profile:
     slope_low: float | None
     slope_high: float | None
     off: Rate
+    beyond: float | None
     within: float | None
 
     @property
@@ -59,17 +61,24 @@ class Profile:
             return False
         return self.slope_high < 0 and self.start > _FADED * self.rest
 
-    def cause(self, fault: str | None, tolerated: float) -> tuple[str, str]:
+    @property
+    def is_routed(self) -> bool:
+        """Whether some answers, surely not all, are off and the others are far from that."""
+        if self.off.high is None or self.beyond is None or self.within is None:
+            return False
+        return self.off.high < _ALL and self.beyond > _APART * self.within
+
+    def cause(self, fault: str | None) -> tuple[str, str]:
         """Name the layer at fault if one is, and say what speaks for it. `fault` is that of the prompt."""
         halves = f"{_number(self.first_half)} in first halves, {_number(self.second_half)} in second ones"
-        routed = self.off.high is not None and self.off.high < _ALL and self.within is not None
         of_contexts = is_of_contexts(self.token_share, self.mean)
         ladder = (
             (fault is not None, str(fault), "the prompt itself differs from golden's, so weights are not judged"),
             (self.mean > _DIFFERENT_NATS, "different_model",
              f"{self.mean:.2g} nats are more than other weights of one model differ by"),
-            (routed and (self.within or 0.0) <= tolerated, "routing",
-             f"{self.off.k} of {self.off.n} answers are off, the others within ({self.within or 0.0:.2g} nats)"),
+            (self.is_routed, "routing",
+             f"{self.off.k} of {self.off.n} answers are off by {_number(self.beyond)} nats, others by "
+             + _number(self.within)),
             (self.fades, "template",
              f"it fades: {_number(self.start)} at the first {FIRST} tokens, {_number(self.rest)} after"),
             (self.grows, "kv_cache", f"it grows with the place in the answer: {halves}"),
@@ -90,7 +99,8 @@ class Profile:
             "kl_nats": self.mean, "token_share": self.token_share,
             "kl_slope": self.slope, "slope_low": self.slope_low, "slope_high": self.slope_high,
             "start_nats": self.start, "rest_nats": self.rest, "first_half_nats": self.first_half,
-            "second_half_nats": self.second_half, "answers_off": self.off.k, "within_nats": self.within,
+            "second_half_nats": self.second_half, "answers_off": self.off.k, "beyond_nats": self.beyond,
+            "within_nats": self.within,
         }  # fmt: skip
 
 
@@ -107,7 +117,7 @@ def profile_of(answers: Sequence[GreedyAnswer], tolerated: float) -> Profile:
         first_half=_mean(kls[places < middle]), second_half=_mean(kls[places >= middle]),
         slope=slope, slope_low=low, slope_high=high,
         off=wilson(int((means > tolerated).sum()), means.size),
-        within=float(means[means <= tolerated].mean()) if (means <= tolerated).any() else None,
+        beyond=_mean(means[means > tolerated]), within=_mean(means[means <= tolerated]),
     )  # fmt: skip
 
 

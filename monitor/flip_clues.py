@@ -9,11 +9,14 @@ from scipy.stats import binom
 
 from monitor.divergence_profile import is_of_contexts, token_share
 from monitor.greedy_answers import GreedyAnswer, prompt_fault
+from monitor.stats.choices import Place, TokenShare
+from monitor.stats.choices import token_share as choice_share
 from monitor.stats.routing import RoutingShare
 
 _SURE = 0.001  # one-sided p-value at which flips count as gathered early or late
 _ALL_REQUESTS = 0.9  # a routed share surely below this is a share, and not all requests
 _TIE_NATS = 1e-3  # by which an endpoint's own tokens must differ to say which it likes better
+_OF_TOKENS = 0.2  # share of the errors behind choices, by text, below which they are not the weights'
 _FAR_NATS = 20.0  # margins are cut here, where golden's probability is below 1e-8
 
 
@@ -35,7 +38,7 @@ class Clues:
 
     With logprobs, else None: ``odd_choices`` is the share of flips at which the endpoint itself lists another token
     above the one it took, ``token_share`` what `monitor.divergence_profile.token_share` says, ``mean_kl`` the mean
-    divergence in nats.
+    divergence in nats. ``choices`` is that share by text alone, where there is nothing else (`monitor.stats.choices`).
     """
 
     fault: str | None
@@ -50,6 +53,13 @@ class Clues:
     odd_choices: float | None
     token_share: float | None
     mean_kl: float | None
+    choices: TokenShare | None = None
+
+    @property
+    def unsure(self) -> bool:
+        """Whether text leaves open if it is the weights or the KV cache."""
+        one = self.choices
+        return one is not None and not (one.surely_above(_OF_TOKENS) or one.surely_below(_OF_TOKENS))
 
     def cause(self, *, tolerated: float, different_nats: float) -> tuple[str, str]:
         """Name the layer at fault if one is, and say what speaks for it."""
@@ -71,10 +81,18 @@ class Clues:
             (self.first.p_value < _SURE, "template", f"flips come first: {halves}"),
             (of_contexts, "kv_cache",
              f"logprobs are off in another way in each context ({self.token_share or 0.0:.1%} of it is the token's)"),
+            (self.choices is not None and self.choices.share < _OF_TOKENS, "kv_cache",
+             f"choices are off in another way in each context{self._of_tokens()}"),
         )  # fmt: skip
         fitting = (named for applies, *named in ladder if applies)
-        cause, why = next(fitting, ["weights", f"flips are everywhere alike: {halves}"])
+        cause, why = next(fitting, ["weights", f"flips are everywhere alike{self._of_tokens()}: {halves}"])
         return cause, why
+
+    def _of_tokens(self) -> str:
+        if self.choices is None:
+            return ""
+        share, error = max(self.choices.share, 0.0), self.choices.error
+        return f" ({share:.0%} of the error is the token's, give or take {error:.0%})"
 
     def numbers(self) -> dict[str, Any]:
         """For a verdict's details."""
@@ -84,14 +102,19 @@ class Clues:
             "rate_second_half": self.second.rate, "p_first": self.first.p_value, "p_second": self.second.p_value,
             "routed_share": self.share.share, "routed_low": self.share.low, "routed_high": self.share.high,
             "n_cliffs": self.cliffs, "rate_before_cliffs": self.clean_rate, "odd_choices": self.odd_choices,
-            "token_share": self.token_share,
+            "token_share": self.token_share if self.choices is None else self.choices.share,
+            "token_share_error": None if self.choices is None else self.choices.error, "cause_unsure": self.unsure,
         }  # fmt: skip
 
 
 def clues_of(
-    answers: Sequence[GreedyAnswer], flips: Sequence[Sequence[bool]], share: RoutingShare, *, cliff_nats: float
-) -> Clues:
-    """Return the clues of `answers` with these `flips` (one per token); `share` is what `routing_share` says."""
+    answers: Sequence[GreedyAnswer], flips: Sequence[Sequence[bool]], share: RoutingShare, *, cliff_nats: float,
+    rng: np.random.Generator | None = None,
+) -> Clues:  # fmt: skip
+    """Return the clues of `answers` with these `flips` (one per token); `share` is what `routing_share` says.
+
+    Simulating what choices say takes half a second, and is done where `rng` is given.
+    """
     margins = np.minimum([margin for answer in answers for margin in answer.margins], _FAR_NATS)
     flipped = np.array([flip for row in flips for flip in row])
     kls = [kl for answer in answers for _, kl in answer.listed]
@@ -103,7 +126,22 @@ def clues_of(
         flipped=sum(map(any, flips)), clean_rate=_rate_before(flips, cliffs), odd_choices=_odd_choices(answers, flips),
         token_share=token_share([answer for answer in answers if answer.listed]),
         mean_kl=float(np.mean(kls)) if kls else None,
+        choices=choice_share(_places(answers), rng=rng) if rng is not None and not kls else None,
     )  # fmt: skip
+
+
+def _places(answers: Sequence[GreedyAnswer]) -> list[Place]:
+    """All choices of which golden's alternatives are known."""
+    found = []
+    for number, answer in enumerate(answers):
+        for position in answer.view.positions:
+            rivals = dict(position.rivals)
+            if not rivals or position.golden_logprob is None:
+                continue
+            rivals.setdefault(position.token_id, position.golden_logprob)
+            ids = tuple(rivals)
+            found.append(Place(number, ids, tuple(rivals.values()), ids.index(position.token_id)))
+    return found
 
 
 def _halves(places: np.ndarray, flipped: np.ndarray) -> tuple[Half, Half]:

@@ -127,6 +127,16 @@ class WantsSamples(Protocol):
 
 
 @runtime_checkable
+class WantsPredictions(Protocol):
+    """A detector that compares with what variants of the golden weights would say (``Evidence.predictions``)."""
+
+    @property
+    def variants(self) -> tuple[str, ...]:
+        """Names of those variants; empty for all that can be predicted."""
+        ...
+
+
+@runtime_checkable
 class Sampler(Protocol):
     """Golden weights that draw answers: engines that compute, and packs that hold drawn ones."""
 
@@ -185,8 +195,15 @@ class Spool(Protocol):
         """Stable name of the writer, unique per spool file."""
         ...
 
-    def append(self, records: Iterable[tuple[str, bytes]]) -> int:
-        """Append (kind, data) records atomically; return the last sequence number. Raises SpoolFullError."""
+    def append(self, records: Iterable[tuple[str, bytes]], notes: Mapping[str, bytes] = ...) -> int:
+        """Append (kind, data) records atomically; return the last sequence number. Raises SpoolFullError.
+
+        `notes` are what the writer wants to know again after a restart, by name; they are replaced with the append.
+        """
+        ...
+
+    def notes(self) -> Mapping[str, bytes]:
+        """What the writer noted."""
         ...
 
     def pending(self, limit: int) -> list[Entry]:

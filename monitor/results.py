@@ -1,4 +1,4 @@
-"""The nouns of measuring and judging: metrics, runs, golden views, verdicts and incidents.
+"""The nouns of measuring and judging: metrics, runs, golden views and verdicts.
 
 The same conventions as in `monitor.types` hold: units in suffixes, None for what was not measured, frozen, JSON-able.
 """
@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
+from monitor.tools.draws import ToolDraws
 from monitor.types import Endpoint, Exchange
 
 
@@ -38,7 +39,10 @@ class Observation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One execution of a probe against one endpoint."""
+    """One execution of a probe against one endpoint.
+
+    ``maintenance`` is the reason of the maintenance window that it ran in, None outside of all: nobody is alerted.
+    """
 
     run_id: str
     endpoint: str
@@ -57,6 +61,7 @@ class Run:
     lag_ms: float | None = None
     n_exchanges: int = 0
     n_answered: int = 0
+    maintenance: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,21 +71,6 @@ class RunRecord:
     run: Run
     exchanges: tuple[Exchange, ...]
     observations: tuple[Observation, ...]
-
-
-SlotState = Literal["done", "skipped", "missed", "overlapped"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Slot:
-    """A scheduled instant. Every slot gets a row, whether or not anything ran."""
-
-    endpoint: str
-    probe: str
-    slot_at: datetime
-    state: SlotState
-    reason: str | None = None
-    run_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +102,9 @@ class GoldenPosition:
     only its most likely tokens (a server, a pack), logprob, rank and entropy are None, and the pair of tops holds the
     tokens that it knows.
 
+    ``rivals`` are golden's likeliest tokens with their logprobs, for answers of which only the text is known: the ones that
+    another engine might have taken.
+
     For answers sampled at temperature 1, where the golden side knows the whole distribution: ``mass_above`` is the
     probability of all tokens likelier than the given one, ``said_mass`` that of the tokens said before in this answer,
     ``was_said`` whether the given one is among them, ``log_norms`` the ln Z of `monitor.stats.samplers.RULES`.
@@ -128,6 +121,7 @@ class GoldenPosition:
     top1_same: bool | None
     endpoint_top: tuple[float, ...] = ()
     golden_top: tuple[float, ...] = ()
+    rivals: tuple[tuple[int, float], ...] = ()
     mass_above: float | None = None
     said_mass: float | None = None
     was_said: bool | None = None
@@ -191,7 +185,7 @@ class Prediction:
     """What a variant of the golden weights would have said where an endpoint answered.
 
     ``cause`` is the layer that the variant changes. ``logprobs`` by ``exchange_id`` are one row per golden position,
-    aligned with its ``endpoint_top``; NaN where it is not known.
+    aligned with its ``endpoint_top``, or where that is empty with its `monitor.alternatives`; NaN where not known.
     """
 
     variant: str
@@ -219,6 +213,7 @@ class Evidence:
     samples: Mapping[str, tuple[tuple[int, ...], ...]] = field(default_factory=dict)
     tolerances: Tolerances | None = None
     predictions: tuple[Prediction, ...] = ()
+    tool_draws: Mapping[str, ToolDraws] = field(default_factory=dict)
 
 
 Status = Literal["pass", "suspect", "fail", "inconclusive"]
@@ -255,19 +250,3 @@ class Verdict:
     run_ids: tuple[str, ...]
     fingerprint: str | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Incident:
-    """A fault of an endpoint from the first failing verdict to the passing one that closed it."""
-
-    incident_id: str
-    endpoint: str
-    detector: str
-    cause: str | None
-    opened_at: datetime
-    last_at: datetime
-    closed_at: datetime | None
-    n_verdicts: int
-    verdict_id: str
-    reason: str

@@ -1,21 +1,26 @@
 """When each probe asks each endpoint: a pure function of the plan, so that every process agrees and nothing is stored.
 
-A slot is an instant ``phase + k * every`` counted from 1970 in UTC. The phase is a hash of endpoint and probe: it
-spreads the load and, unlike jitter, does not accumulate (APScheduler's jitter of 0.4 s made a 1 s interval 1.25 s
-on average). Time is counted in whole microseconds, so no slot drifts. Cases OP-04, OP-05, OP-06.
+`monitor.cadence` says when slots are; this says which of them to run now, and which passed while nobody ran.
+Cases OP-04, OP-05, OP-06.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from hashlib import blake2b
+from heapq import heappop, heappush
 
+from monitor.cadence import interval_us, phase_us
 from monitor.config_types import ProbePlan
-from monitor.results import Slot
+from monitor.slot import Slot
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
-_MISSED = "nothing ran at this time: the agent was stopped, busy or asleep"
+_MISSED = "nothing ran: the agent was stopped, busy or asleep at this time"
+_LATE = "too late: nothing ran at this time, and it is too late to make up for it"
+
+_MOMENT = timedelta(microseconds=1)
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
+
+Pair = tuple[str, str]
+"""Endpoint and probe kind."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,22 +36,32 @@ class Due:
         """Kind of the probe."""
         return str(self.plan.probe.kind)
 
+    @property
+    def pair(self) -> Pair:
+        """Endpoint and probe kind."""
+        return self.endpoint, self.probe
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agenda:
-    """What `due` found: slots to run now, and rows for those that passed while nobody ran."""
+    """What `due` found: slots to run now, rows for those that passed while nobody ran, and where each pair stands.
+
+    ``begun`` are the pairs that are new, with the time after which their slots count.
+    """
 
     due: tuple[Due, ...]
     missed: tuple[Slot, ...]
+    begun: Mapping[Pair, datetime]
 
-    def accounted(self, last: Mapping[tuple[str, str], datetime]) -> dict[tuple[str, str], datetime]:
+    def accounted(self, last: Mapping[Pair, datetime]) -> dict[Pair, datetime]:
         """Return `last` brought forward over this agenda: what to pass to the next `due`."""
-        return {**last, **{(due.endpoint, due.probe): due.slot_at for due in self.due}}
+        missed = {(slot.endpoint, slot.probe): slot.slot_at for slot in self.missed}
+        return {**last, **self.begun, **missed, **{due.pair: due.slot_at for due in self.due}}
 
 
 def phase_s(endpoint: str, probe: str, every_s: float) -> float:
     """Return the fixed offset in [0, `every_s`) seconds, the same in every process and on every machine."""
-    return _phase_us(endpoint, probe, _interval_us(every_s)) / 1e6
+    return phase_us(_key(endpoint, probe), interval_us(every_s)) / 1e6
 
 
 def slots_between(endpoint: str, plan: ProbePlan, after: datetime, until: datetime) -> list[datetime]:
@@ -55,26 +70,22 @@ def slots_between(endpoint: str, plan: ProbePlan, after: datetime, until: dateti
     Raises
     ------
     ValueError
-        When a time is naive, or the interval is below one microsecond.
+        When a time is naive, or an interval is below one microsecond.
     """
-    every = _interval_us(plan.every_s)
-    phase = _phase_us(endpoint, str(plan.probe.kind), every)
-    first = (_us(after) - phase) // every + 1
-    last = (_us(until) - phase) // every
-    return [_EPOCH + (phase + k * every) * _MICROSECOND for k in range(first, last + 1)]
+    return plan.cadence.between(_key(endpoint, str(plan.probe.kind)), after, until)
 
 
-def next_slot(endpoint: str, plan: ProbePlan, after: datetime) -> datetime:
-    """Return the first slot later than `after`."""
-    return slots_between(endpoint, plan, after, after + _interval_us(plan.every_s) * _MICROSECOND)[0]
+def next_slot(endpoint: str, plan: ProbePlan, after: datetime) -> datetime | None:
+    """Return the first slot later than `after`; None when the plan has ended."""
+    return plan.cadence.following(_key(endpoint, str(plan.probe.kind)), after)
 
 
-def due(plans: Iterable[ProbePlan], now: datetime, last: Mapping[tuple[str, str], datetime]) -> Agenda:
+def due(plans: Iterable[ProbePlan], now: datetime, last: Mapping[Pair, datetime]) -> Agenda:
     """Return what to run at `now`, given the newest slot already accounted for by (endpoint, probe kind).
 
-    Of the slots since then only the newest is run; older ones become ``missed`` rows. A pair without history runs
-    its newest slot at once and has missed nothing. While the clock stands before ``last`` nothing is due, so a
-    clock set back never runs a slot twice.
+    Of the slots since then only the newest is run, and only while it is within the grace of its cadence; the others
+    become ``missed`` rows. A pair without history runs the newest slot of its interval at once and has missed
+    nothing. While the clock stands before ``last`` nothing is due, so a clock set back never runs a slot twice.
 
     Parameters
     ----------
@@ -85,43 +96,76 @@ def due(plans: Iterable[ProbePlan], now: datetime, last: Mapping[tuple[str, str]
     last
         Newest accounted slot; `Agenda.accounted` brings it forward.
     """
+    return _look(_pairs(plans), now, last)
+
+
+def _look(pairs: Iterable[tuple[str, ProbePlan]], now: datetime, last: Mapping[Pair, datetime]) -> Agenda:
     found: list[Due] = []
     missed: list[Slot] = []
-    for endpoint, plan in _pairs(plans):
-        after = last.get((endpoint, str(plan.probe.kind))) or now - _interval_us(plan.every_s) * _MICROSECOND
-        slots = slots_between(endpoint, plan, after, now)
-        if slots:
+    begun: dict[Pair, datetime] = {}
+    for endpoint, plan in pairs:
+        pair = endpoint, str(plan.probe.kind)
+        new = pair not in last
+        slots = slots_between(endpoint, plan, plan.cadence.first_look(now) if new else last[pair], now)
+        if new:
+            begun[pair] = slots[-1] - _MOMENT if slots else now
+            del slots[:-1]
+        if not slots:
+            continue
+        in_time = new or (now - slots[-1]).total_seconds() <= plan.cadence.grace_s(slots[-1])
+        if in_time:
             found.append(Due(endpoint=endpoint, plan=plan, slot_at=slots[-1]))
-            missed.extend(_missed(endpoint, plan, slot_at) for slot_at in slots[:-1])
-    return Agenda(due=tuple(found), missed=tuple(missed))
+        missed.extend(_missed(pair, slot_at, _MISSED) for slot_at in slots[:-1])
+        missed.extend([] if in_time else [_missed(pair, slots[-1], _LATE)])
+    return Agenda(due=tuple(found), missed=tuple(missed), begun=begun)
 
 
-def wake_at(plans: Iterable[ProbePlan], now: datetime) -> datetime | None:
-    """Return the next instant at which something is due, or None when there are no plans."""
-    return min((next_slot(endpoint, plan, now) for endpoint, plan in _pairs(plans)), default=None)
+class Timetable:
+    """The schedule of many pairs: what `due` says from look to look, at the cost of what is due and not of all.
+
+    Parameters
+    ----------
+    plans, last
+        As for `due`.
+    """
+
+    def __init__(self, plans: Iterable[ProbePlan], last: Mapping[Pair, datetime]) -> None:
+        self._last = dict(last)
+        self._pairs = {(endpoint, str(plan.probe.kind)): (endpoint, plan) for endpoint, plan in _pairs(plans)}
+        self._coming: list[tuple[datetime, Pair]] = []
+        for pair in self._pairs:
+            self._await(pair)
+
+    @property
+    def next_at(self) -> datetime | None:
+        """When something is due next: in the past for pairs that were never looked at; None when nothing comes."""
+        return self._coming[0][0] if self._coming else None
+
+    def look(self, now: datetime) -> Agenda:
+        """Return what is due at `now`."""
+        pairs: list[Pair] = []
+        while self._coming and self._coming[0][0] <= now:
+            pairs.append(heappop(self._coming)[1])
+        agenda = _look((self._pairs[pair] for pair in pairs), now, self._last)
+        self._last = agenda.accounted(self._last)
+        for pair in pairs:
+            self._await(pair)
+        return agenda
+
+    def _await(self, pair: Pair) -> None:
+        last = self._last.get(pair)
+        at = _LONG_AGO if last is None else next_slot(*self._pairs[pair], last)
+        if at is not None:
+            heappush(self._coming, (at, pair))
 
 
 def _pairs(plans: Iterable[ProbePlan]) -> Iterator[tuple[str, ProbePlan]]:
     return ((endpoint, plan) for plan in plans for endpoint in plan.endpoints)
 
 
-def _missed(endpoint: str, plan: ProbePlan, slot_at: datetime) -> Slot:
-    return Slot(endpoint=endpoint, probe=str(plan.probe.kind), slot_at=slot_at, state="missed", reason=_MISSED)
+def _key(endpoint: str, probe: str) -> str:
+    return f"{endpoint}\0{probe}"
 
 
-def _phase_us(endpoint: str, probe: str, every_us: int) -> int:
-    digest = blake2b(f"{endpoint}\0{probe}".encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "big") % every_us
-
-
-def _interval_us(every_s: float) -> int:
-    every = round(every_s * 1e6)
-    if every < 1:
-        raise ValueError(f"an interval of {every_s} s is too short")
-    return every
-
-
-def _us(at: datetime) -> int:
-    if at.tzinfo is None:
-        raise ValueError("a naive time has no place in the schedule: use aware UTC")
-    return (at - _EPOCH) // _MICROSECOND
+def _missed(pair: Pair, slot_at: datetime, reason: str) -> Slot:
+    return Slot(endpoint=pair[0], probe=pair[1], slot_at=slot_at, state="missed", reason=reason)

@@ -4,7 +4,7 @@ import math
 
 from monitor.results import Evidence, Status
 from monitor.stats.eprocess import Interval
-from monitor.tolerances import FULL, precision_class
+from monitor.tolerances import FULL, precision_class, weights_of
 
 SUSPECT_NATS = math.log(20)
 """Evidence, in nats, from which something is suspect: 20 to 1."""
@@ -23,11 +23,19 @@ def calibrated(evidence: Evidence, metric: str) -> float | None:
 
 
 def allowed(evidence: Evidence, metric: str, *, full: float, coarse: float) -> float:
-    """What is tolerated: as calibrated, else `full` for 16 bit or more (or nothing declared), `coarse` for less."""
+    """What is tolerated: as calibrated, else `full` for 16 bit or more (or nothing declared), `coarse` for less.
+
+    Where a calibration only computed the weights of a lower precision, that is the least that a server of it differs
+    by: `coarse`, or that where it is more.
+    """
     found = calibrated(evidence, metric)
     if found is not None:
         return found
-    return full if is_full(evidence) else coarse
+    if is_full(evidence):
+        return full
+    name = weights_of(precision_class(evidence.endpoint.precision))
+    computed = evidence.tolerances.allowed(metric, name) if evidence.tolerances else None
+    return coarse if computed is None else max(coarse, computed)
 
 
 def status_of(

@@ -8,6 +8,8 @@ from monitor.errors import GoldenError
 from monitor.results import Tolerances
 
 FULL = "full"
+COMPUTED_BY = "torch"
+"""The engine of variants whose weights alone were degraded: their arithmetic was golden."""
 PRECISIONS = ("f32", "f16", "bf16", "fp8", "int8", "int4", "nf4", "fp4", "mxfp4", "q8_0", "q4_k_m", "unknown")
 """How a configuration may declare a precision: the usual words, for messages; `is_precision` knows the others."""
 
@@ -40,11 +42,20 @@ def is_precision(declared: str) -> bool:
     return name == FULL or bool(_NUMBERS.fullmatch(name) or _GGUF.fullmatch(name))
 
 
+def weights_of(precision: str) -> str:
+    """Return the name that tolerances go by where only weights of `precision` were computed with, and nothing served.
+
+    An engine that serves them may round activations too, as llama.cpp does.
+    """
+    return f"weights of {precision}"
+
+
 def read_tolerances(calibration: Mapping[str, Any]) -> Tolerances:
     """Return the tolerances in a calibration (the content of ``calibration.json``).
 
     Full precision gets the bound over the faithful ensemble. A lower precision gets what the variants of that name
-    showed, the end of their interval, and never less than full precision.
+    showed, the end of their interval, and never less than full precision. Variants that were computed and not served go
+    by `weights_of` their precision.
 
     Raises
     ------
@@ -67,6 +78,7 @@ def _by_precision(metric: Mapping[str, Any]) -> dict[str, float]:
         name = _class_of_variant(str(member["name"]))
         if name is not None and not member["faithful"]:
             seen = [float(value) for value in (member["value"], member[end]) if value is not None]
+            name = weights_of(name) if member["engine"] == COMPUTED_BY else name
             found[name] = worse(found.get(name, full), *seen)
     return found
 

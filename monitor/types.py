@@ -5,7 +5,7 @@ Suffixes carry units (``_ms``, ``_ns``, ``_s``, ``_nats``, ``_per_s``); ``_at`` 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, dataclass_transform
 
@@ -76,6 +76,9 @@ class Request:
     protocol that takes raw text says ``prompt`` when there is one, the others say ``messages``. ``echo`` asks for the
     prompt (and its logprobs) before the answer, ``reasoning_off`` for an answer without thinking.
 
+    ``extra`` are further fields of the body, in the words of the OpenAI chat protocol (``tool_choice``, ``stop``, ``n``,
+    ``response_format``, ...); only that protocol says them.
+
     ``optional`` names the fields that may be left out where a protocol or dialect cannot say them (the exchange is
     flagged ``not_sent:<field>``); any other field is a requirement: then nothing is sent, and the outcome is
     ``unsupported_param``.
@@ -94,6 +97,7 @@ class Request:
     echo: bool = False
     reasoning_off: bool = False
     fresh_connection: bool = False
+    extra: Mapping[str, Any] = field(default_factory=dict)
     optional: tuple[str, ...] = ("seed", "reasoning_off")
 
 

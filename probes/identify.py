@@ -1,8 +1,10 @@
 """Which variant of the golden weights answers here?
 
 Sends: one request for each of `prompts` prompts of the pool, for a single token with top-k logprobs at temperature 0,
-not streamed. The same prompts in every run, because predictions for other ones would have to be computed first.
-Costs: 40 requests, about 45 tokens in each, 40 tokens out. `weighmaster identify` stops earlier when it knows.
+not streamed. Without logprobs (`top_k` none) an answer of `tokens` tokens. The same prompts in every run, because
+predictions for other ones would have to be computed first.
+Costs: 40 requests, about 45 tokens in each, 40 tokens out (480 without logprobs). `weighmaster identify` stops earlier
+when it knows.
 What can mislead it: endpoints that return logprobs after temperature or after masking; an endpoint that knows these
 prompts and answers them with better weights than others.
 Source: docs/identify.md.
@@ -17,7 +19,8 @@ from monitor.types import Request
 from probes.ask import measured
 from probes.cost import Cost, cost_of
 from probes.logprobs import observe
-from probes.prompt_pool import pool_prompts
+from probes.prompt_pool import named_prompts, pool_prompts
+from probes.prompts import Conversation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,27 +36,40 @@ class Identify:
 
     prompts: int = 40
     """Prompts asked, of the 960 in the pool."""
-    top_k: int = 20
-    """Alternatives to ask for."""
+    top_k: int | None = 20
+    """Alternatives to ask for; none asks for text only."""
+    tokens: int = 12
+    """Longest answer where no logprobs are asked for, tokens."""
     skip: int = 0
     """Prompts of the list that were asked before."""
     order: int = 20260101
     """Seed of the order in which the pool is asked."""
+    chosen: tuple[str, ...] = ()
+    """Prompts to ask in this order, by name (`pool-17`), in place of the pool's own order."""
 
     def __post_init__(self) -> None:
-        if self.top_k < 1 or self.skip < 0:
-            raise ValueError("`top_k` must be at least 1, `skip` at least 0")
-        pool_prompts(self.prompts, self.order, skip=self.skip)
+        if (self.top_k is not None and self.top_k < 1) or self.tokens < 1 or self.skip < 0:
+            raise ValueError("`top_k` and `tokens` must be at least 1 (`top_k` may be none), `skip` at least 0")
+        self._prompts()
 
     def requests(self, seed: int) -> tuple[Request, ...]:
         """Build the requests. They are the same in every run; `seed` only goes into the request's own seed."""
         return tuple(
             Request(
-                prompt_id=prompt_id, messages=messages, max_tokens=1, temperature=0.0, seed=seed,
-                top_logprobs=self.top_k, stream=False, optional=("seed", "reasoning_off"),
+                prompt_id=prompt_id, messages=messages, max_tokens=1 if self.top_k else self.tokens, temperature=0.0,
+                seed=seed, top_logprobs=self.top_k, stream=False, optional=("seed", "reasoning_off"),
             )
-            for prompt_id, messages in pool_prompts(self.prompts, self.order, skip=self.skip).items()
+            for prompt_id, messages in self._prompts().items()
         )  # fmt: skip
+
+    def _prompts(self) -> dict[str, Conversation]:
+        if not self.chosen:
+            return pool_prompts(self.prompts, self.order, skip=self.skip)
+        names = self.chosen[self.skip : self.skip + self.prompts]
+        if len(names) < self.prompts:
+            given = len(self.chosen)
+            raise ValueError(f"`chosen` has {given} prompts, not {self.prompts} behind the first {self.skip}")
+        return named_prompts(names)
 
     def cost(self) -> Cost:
         """What one run costs at most."""

@@ -5,6 +5,7 @@ prompts with every seed. All want plain English prose of some length: answers of
 """
 
 import random
+from collections.abc import Iterable
 
 from probes.prompts import Conversation
 
@@ -49,6 +50,15 @@ def pool_prompts(n: int, seed: int, *, skip: int = 0) -> dict[str, Conversation]
     while len(order) < skip + n:
         order.setdefault(rng.randrange(N_PROMPTS))
     return {f"pool-{at}": _prompt(at) for at in list(order)[skip:]}
+
+
+def named_prompts(names: Iterable[str]) -> dict[str, Conversation]:
+    """Return prompts of the pool by the names that `pool_prompts` gives. Raises ValueError where there is none."""
+    places = {name: name.removeprefix("pool-") for name in names}
+    wrong = [name for name, at in places.items() if not at.isdecimal() or int(at) >= N_PROMPTS or name == at]
+    if wrong:
+        raise ValueError(f"the pool has no prompt {wrong[0]!r}, only pool-0 to pool-{N_PROMPTS - 1}")
+    return {name: _prompt(int(at)) for name, at in places.items()}
 
 
 def _prompt(at: int) -> Conversation:

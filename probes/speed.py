@@ -16,6 +16,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from monitor.lanes import Lane
 from monitor.ports import Client, ProbeContext, ProbeResult
 from monitor.results import Metric, Observation
 from monitor.types import Exchange, Request
@@ -35,6 +36,7 @@ class Speed:
 
     kind: ClassVar[str] = "speed"
     version: ClassVar[int] = 2
+    lane: ClassVar[Lane] = "latency"
     metrics: ClassVar[tuple[Metric, ...]] = (
         Metric(name="ttft_ms_p50", unit="ms", better="lower", source="DESIGN section 5",
                definition="Median time from the first byte of the request to the first event with a token payload, "

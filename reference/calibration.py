@@ -164,7 +164,8 @@ def _calibrated(
     step = 1 / min(verdict.n for verdict in verdicts if verdict.n) if card.unit == "share" else 0.0
     bound = upper_bound(losses) + step
     return MetricCalibration(
-        metric=card.name, detector=type(detector).kind, unit=card.unit, better=card.better, tolerance=sign * bound,
+        metric=card.name, detector=type(detector).kind, unit=card.unit, better=card.better,
+        tolerance=sign * bound + 0.0,  # never -0
         n_faithful=len(losses), prompts=fits,
         members=tuple(
             _member_value(member, verdict, card, value, beyond=sign * value > bound)

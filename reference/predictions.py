@@ -1,18 +1,14 @@
 """What variants of the golden weights would say: their logprobs of given tokens, computed once and kept.
 
-One variant is in memory at a time. Weights are changed in the loaded model; another cache, rope or stack of layers is
-loaded from a folder that is written and deleted again; another template or tokenizer makes other prompts of the same
-conversation for the golden weights. Variants that these logprobs cannot show are left out: a context cut short (prompts
-here are short), samplers other than a temperature, mixtures (ask for what is mixed).
+`reference.variant_engines` computes; another template or tokenizer makes other prompts of the same conversation for the
+golden weights. Variants that these logprobs cannot show are left out: a context cut short (prompts here are short),
+samplers other than a temperature, mixtures (ask for what is mixed).
 """
 
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -20,26 +16,23 @@ from monitor.ports import Floats, Scores, ScoreTask
 from reference.engines.local import LocalEngine
 from reference.prediction_store import Known, PredictionStore, gathered, place_of, schemes_digest
 from reference.tokenizer import GoldenTokenizer
-from reference.variants import hf_folder
+from reference.variant_engines import AS_FOLDER, IN_MEMORY, OTHER_PROMPT, VariantEngines, tokenizer_of
 from reference.variants.bank import find, spec_of
-from reference.variants.kv_cache import register
-from reference.variants.loaded import varied
 from reference.variants.sampler import Sampler
 from reference.variants.variant import Variant
 
-TOP = 1024
-"""Most likely tokens kept of each place: endpoints list the same ones, mostly."""
+TOP, LATER_TOP = 1024, 32
+"""Most likely tokens kept of each place: endpoints list the same ones, mostly. Fewer behind the first token of an
+answer, where answers have parted and hardly anybody comes again."""
 
 Conversation = Sequence[Mapping[str, Any]]
-_IN_MEMORY, _AS_FOLDER = frozenset({"weights", "checkpoint"}), frozenset({"cache", "rope", "layers"})
-_OTHER_PROMPT = frozenset({"template", "tokenizer"})
 
 
 def is_predictable(variant: Variant) -> bool:
     """Whether logprobs at given tokens show `variant`, and this file can compute them."""
     if isinstance(variant, Sampler):
         return variant == Sampler(temperature=variant.temperature) and variant.temperature is not None
-    return variant.changes in _IN_MEMORY | _AS_FOLDER | _OTHER_PROMPT
+    return variant.changes in IN_MEMORY | AS_FOLDER | OTHER_PROMPT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,29 +74,30 @@ class Predictions:
         """
         chosen = [one for one in map(find, variants) if is_predictable(one)]
         if not conversations:
-            chosen = [one for one in chosen if one.changes not in _OTHER_PROMPT]
-        with _Engines(self) as engines:
-            return {one.name: self._of(one, tasks, conversations, engines) for one in _cheapest_first(chosen)}
+            chosen = [one for one in chosen if one.changes not in OTHER_PROMPT]
+        with VariantEngines(self.golden, self.load) as engines:
+            return {one.name: self._of(one, tasks, conversations, engines) for one in chosen}
 
     def _of(
-        self, variant: Variant, tasks: Sequence[ScoreTask], conversations: Sequence[Conversation], engines: "_Engines"
-    ) -> list[tuple[Floats, ...]]:
+        self, variant: Variant, tasks: Sequence[ScoreTask], conversations: Sequence[Conversation],
+        engines: VariantEngines,
+    ) -> list[tuple[Floats, ...]]:  # fmt: skip
         asked = tasks
-        if variant.changes in _OTHER_PROMPT:
+        if variant.changes in OTHER_PROMPT:
             tokenizer = self._tokenizer(variant)
             prompts = [tuple(tokenizer.prompt_ids(one)) for one in conversations]
             asked = [replace(task, prompt_ids=ids) for task, ids in zip(tasks, prompts, strict=True)]
         # Whatever the prompt and the sampler are, the weights that read it are golden.
-        computed_by = variant if variant.changes in _IN_MEMORY | _AS_FOLDER else Variant()
+        computed_by = variant if variant.changes in IN_MEMORY | AS_FOLDER else Variant()
         known = self._known(computed_by, asked, engines)
         scale = 1.0 / variant.temperature if isinstance(variant, Sampler) and variant.temperature else 1.0
         return [
             tuple(_row(known[_place(task, t)], ids, scale) for t, ids in enumerate(task.gather)) for task in asked
         ]
 
-    def _known(self, variant: Variant, tasks: Sequence[ScoreTask], engines: "_Engines") -> dict[bytes, Known]:
+    def _known(self, variant: Variant, tasks: Sequence[ScoreTask], engines: VariantEngines) -> dict[bytes, Known]:
         """What `variant` says at all places of `tasks`: looked up, else computed and kept."""
-        key = f"{spec_of(variant)}#{engines.schemes}"
+        key = f"{spec_of(variant)}#{schemes_digest()}"
         places = {_place(task, t) for task in tasks for t in range(len(task.gather))}
         known = self.store.read(key, places)
         missing = [task for task in tasks if _lacks(task, known)]
@@ -118,64 +112,8 @@ class Predictions:
         """The tokenizer and template of `variant`, made once."""
         key = spec_of(variant)
         if key not in self._tokenizers:
-            with tempfile.TemporaryDirectory(prefix="weighmaster-") as name:
-                folder = Path(name)
-                hf_folder.write_tokenizer(self.golden, folder, variant)
-                for path in self.golden.glob("*config.json"):
-                    if not (folder / path.name).exists():
-                        shutil.copy(path, folder / path.name)
-                self._tokenizers[key] = GoldenTokenizer.load(folder, options=self.template_options)
+            self._tokenizers[key] = tokenizer_of(self.golden, variant, self.template_options)
         return self._tokenizers[key]
-
-
-class _Engines:
-    """The golden engine, loaded when it is first needed, and those of variants, one after the other."""
-
-    def __init__(self, owner: Predictions) -> None:
-        self._owner, self._golden = owner, list[LocalEngine]()
-        self.schemes = schemes_digest()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._drop()
-
-    @contextmanager
-    def of(self, variant: Variant) -> Iterator[LocalEngine]:
-        """Let an engine compute as `variant` for the length of a context."""
-        if variant.changes in _AS_FOLDER:
-            with self._folder(variant) as engine:
-                yield engine
-            return
-        if not self._golden:
-            self._golden.append(self._owner.load(self._owner.golden))
-        engine = self._golden[0]
-        model: Any = getattr(engine.weights, "model", None)
-        with nullcontext() if variant == Variant() else varied(model, variant):
-            yield engine
-
-    @contextmanager
-    def _folder(self, variant: Variant) -> Iterator[LocalEngine]:
-        self._drop()  # one model in memory at a time
-        register()
-        with tempfile.TemporaryDirectory(prefix="weighmaster-") as name:
-            folder = Path(name) / "variant"
-            hf_folder.write(self._owner.golden, folder, variant)
-            engine = self._owner.load(folder)
-            try:
-                yield engine
-            finally:
-                engine.close()
-
-    def _drop(self) -> None:
-        while self._golden:
-            self._golden.pop().close()
-
-
-def _cheapest_first(variants: Sequence[Variant]) -> list[Variant]:
-    """Those that share the golden engine first, so that it is loaded once."""
-    return sorted(variants, key=lambda one: one.changes in _AS_FOLDER)
 
 
 def _place(task: ScoreTask, t: int) -> bytes:
@@ -199,7 +137,8 @@ def _said(
     for task, score in zip(tasks, scores, strict=True):
         for t, ids in enumerate(task.gather):
             place = _place(task, t)
-            top = zip(score.top_ids[t].tolist(), score.top_logprobs[t].tolist(), strict=True)
+            kept = slice(TOP if t == 0 else LATER_TOP)
+            top = zip(score.top_ids[t][kept].tolist(), score.top_logprobs[t][kept].tolist(), strict=True)
             asked = zip(ids, score.gathered[t].tolist(), strict=True)
             yield place, {**known.get(place, {}), **dict(top), **dict(asked)}
 

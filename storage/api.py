@@ -4,7 +4,7 @@ import asyncio
 import hmac
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -12,101 +12,20 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from monitor.errors import StoreError
 from monitor.ports import Entry
-from storage.interface import Json, ReadStore
+from storage import gauges, openapi
+from storage.interface import ReadStore
 from storage.parameters import Parameters, RefusedError
+from storage.plans import READS, Plan
+from storage.prometheus import CONTENT_TYPE, Family, Sample, rendered
 
+_NOTHING: Mapping[str, Plan] = {}
 BODY_LIMIT = 64 * 2**20
 """Bytes of one ingest request."""
-
-MOST_ROWS = 1000
-MOST_RUNS = 200
-MOST_BUCKETS = 2000
-Plan = Callable[[ReadStore, Parameters], Callable[[], Any]]
-
-
-def _health(store: ReadStore, _ask: Parameters) -> Callable[[], Any]:
-    def read() -> Json:
-        store.mark("")  # any read: it fails when the database does not work
-        return {"status": "ok"}
-
-    return read
-
-
-def _mark(store: ReadStore, ask: Parameters) -> Callable[[], Any]:
-    writer = ask.text("writer")
-    return lambda: {"mark": store.mark(writer)}
-
-
-def _overview(store: ReadStore, _ask: Parameters) -> Callable[[], Any]:
-    return store.overview
-
-
-def _series(store: ReadStore, ask: Parameters) -> Callable[[], Any]:
-    endpoint, metric, since, until = ask.one_endpoint(), ask.text("metric"), ask.moment("since"), ask.moment("until")
-    if since is not None and until is not None and since >= until:
-        raise RefusedError(400, "parameter 'since' must be before 'until'")
-    buckets = ask.number("buckets", default=500, high=MOST_BUCKETS)
-    return partial(store.series, endpoint, metric, since=since, until=until, buckets=buckets)
-
-
-def _verdicts(store: ReadStore, ask: Parameters) -> Callable[[], Any]:
-    endpoint, detector = ask.any_endpoint(), ask.maybe("detector")
-    return partial(store.verdicts, endpoint, detector, limit=ask.number("limit", default=100, high=MOST_ROWS))
-
-
-def _verdict(store: ReadStore, ask: Parameters) -> Callable[[], Any]:
-    verdict_id = ask.text("id")
-
-    def read() -> Json:
-        found = store.verdict(verdict_id)
-        if found is None:
-            raise RefusedError(404, f"no verdict {verdict_id[:80]!r}")
-        return found
-
-    return read
-
-
-def _exchanges(store: ReadStore, ask: Parameters) -> Callable[[], Any]:
-    endpoint, limit = ask.one_endpoint(), ask.number("limit", default=100, high=MOST_ROWS)
-    return partial(store.exchanges, endpoint, limit=limit, outcome=ask.outcome("outcome"))
-
-
-def _incidents(store: ReadStore, ask: Parameters) -> Callable[[], Any]:
-    return partial(store.incidents, ask.any_endpoint(), open_only=ask.flag("open_only"))
-
-
-def _slots(store: ReadStore, ask: Parameters) -> Callable[[], Any]:
-    endpoint, since = ask.any_endpoint(), ask.moment("since")
-    return partial(store.slots, endpoint, since=since, limit=ask.number("limit", default=100, high=MOST_ROWS))
-
-
-def _runs(store: ReadStore, ask: Parameters) -> Callable[[], Any]:
-    endpoint, probe = ask.one_endpoint(), ask.maybe("probe")
-    return partial(store.runs, endpoint, probe, limit=ask.number("limit", default=20, high=MOST_RUNS))
-
-
-def _unjudged(store: ReadStore, ask: Parameters) -> Callable[[], Any]:
-    return partial(store.unjudged, limit=ask.number("limit", default=20, high=MOST_RUNS))
-
-
-def _counts(store: ReadStore, _ask: Parameters) -> Callable[[], Any]:
-    return lambda: {"counts": store.counts()}
-
-
-def _last_slots(store: ReadStore, _ask: Parameters) -> Callable[[], Any]:
-    return store.last_slots
-
-
-READS: Mapping[str, Plan] = {
-    "health": _health, "mark": _mark, "overview": _overview, "series": _series, "verdicts": _verdicts,
-    "verdict": _verdict, "exchanges": _exchanges, "incidents": _incidents, "slots": _slots, "runs": _runs,
-    "unjudged": _unjudged, "counts": _counts, "last-slots": _last_slots,
-}  # fmt: skip
 
 
 def _json(body: object, status: int = 200) -> Response:
@@ -177,6 +96,12 @@ def _batch(body: bytes) -> tuple[str, list[Entry]]:
     return writer, [_entry(index, item) for index, item in enumerate(entries)]
 
 
+def _only_json(request: Request) -> None:
+    # A page in a browser can post other types to loopback without asking first, but not this one.
+    if request.headers.get("content-type", "").split(";")[0].strip().lower() != "application/json":
+        raise RefusedError(415, "the content type must be application/json")
+
+
 def _ingester(store: ReadStore, token: str | None) -> Callable[[Request], Any]:
     # A thread of its own: readers that fill the shared pool do not keep writers waiting.
     writing = ThreadPoolExecutor(1, "ingest")
@@ -187,14 +112,50 @@ def _ingester(store: ReadStore, token: str | None) -> Callable[[Request], Any]:
 
     async def ingest(request: Request) -> Response:
         _authorise(request, token)
-        # A page in a browser can post other types to loopback without asking first, but not this one.
-        if request.headers.get("content-type", "").split(";")[0].strip().lower() != "application/json":
-            raise RefusedError(415, "the content type must be application/json")
+        _only_json(request)
         body = await _body(request)
         mark = await asyncio.get_running_loop().run_in_executor(writing, apply, body)
         return _json({"mark": mark})
 
     return ingest
+
+
+def _snapshotter(snapshot: Callable[[], Path], token: str | None) -> Callable[[Request], Any]:
+    async def take(request: Request) -> Response:
+        _authorise(request, token)
+        _only_json(request)
+        if await _body(request) not in {b"", b"{}"}:
+            raise RefusedError(400, "a snapshot takes no parameters: send {}")
+        return _json({"folder": str(await run_in_threadpool(snapshot))})
+
+    return take
+
+
+def _metrics(store: ReadStore, token: str | None, version: str) -> Callable[[Request], Any]:
+    def text() -> str:
+        build = Sample(labels={"version": version}, value=1)
+        own = Family(name="weighmaster_build_info", kind="gauge", text="Version of the store.", samples=(build,))
+        return rendered([own, *store.tally.families(), *gauges.families(store)])
+
+    async def metrics(request: Request) -> Response:
+        _authorise(request, token)
+        return Response(await run_in_threadpool(text), headers={"content-type": CONTENT_TYPE})
+
+    return metrics
+
+
+def _described(described: Mapping[str, Any], token: str | None) -> list[Route]:
+    html = openapi.page(dict(described))
+
+    async def json(request: Request) -> Response:
+        _authorise(request, token)
+        return _json(described)
+
+    async def page(request: Request) -> Response:
+        _authorise(request, token)
+        return HTMLResponse(html, headers={"content-security-policy": "default-src 'none'; style-src 'unsafe-inline'"})
+
+    return [Route("/openapi.json", json, methods=["GET"]), Route("/openapi", page, methods=["GET"])]
 
 
 # Anything else than what is matched here is our bug: the server raises it again and logs it.
@@ -210,7 +171,10 @@ def _refused(_request: Request, error: Exception) -> Response:
     return _json({"error": message}, status)
 
 
-def app(store: ReadStore, *, token: str | None = None) -> Starlette:
+def app(
+    store: ReadStore, *, token: str | None = None, more: Mapping[str, Plan] = _NOTHING,
+    snapshot: Callable[[], Path] | None = None, version: str = "",
+) -> Starlette:  # fmt: skip
     """Return the ASGI application over `store`.
 
     Parameters
@@ -218,16 +182,28 @@ def app(store: ReadStore, *, token: str | None = None) -> Starlette:
     store
         Where records go and come from. Not closed here.
     token
-        When given, every path but ``/api/health`` wants ``Authorization: Bearer <token>``.
+        When given, every path but ``/healthz`` and ``/api/health`` wants ``Authorization: Bearer <token>``.
+    more
+        Further reads by name, under ``/api/``.
+    snapshot
+        Takes a snapshot and returns its folder; None offers none.
+    version
+        What ``/metrics`` and the description say.
 
     Notes
     -----
     Errors are ``{"error": message}`` with 400, 401, 404, 413, 415, 500, or 503 when the store cannot work now.
     """
+    reads = {**READS, **more}
     routes = [
         Route(f"/api/{name}", _reader(store, plan, None if name == "health" else token), methods=["GET"])
-        for name, plan in READS.items()
+        for name, plan in reads.items()
     ]
+    routes.append(Route("/healthz", _reader(store, READS["health"], None), methods=["GET"]))
+    routes.append(Route("/metrics", _metrics(store, token, version), methods=["GET"]))
     routes.append(Route("/api/ingest", _ingester(store, token), methods=["POST"]))
+    if snapshot is not None:
+        routes.append(Route("/api/snapshot", _snapshotter(snapshot, token), methods=["POST"]))
+    routes += _described(openapi.document(store, reads, token=token is not None, version=version), token)
     handled: Mapping[Any, Any] = dict.fromkeys((RefusedError, HTTPException, StoreError, Exception), _refused)
     return Starlette(routes=routes, exception_handlers=handled)

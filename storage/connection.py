@@ -11,6 +11,7 @@ from typing import IO
 import duckdb
 
 from monitor.errors import StoreError
+from storage.evidence import folder_of
 from storage.migrations import MIGRATIONS, migrate
 
 # Files of the 1.5 format can be read by every DuckDB that we support.
@@ -23,8 +24,23 @@ _CONFIG: dict[str, str | bool | int | float | list[str]] = {
 _FATAL = (duckdb.FatalException, duckdb.InternalException)
 
 
-def _lock(path: Path) -> IO[str]:
-    """Lock the side file of `path` for this process and write our pid into it."""
+def flush(*paths: Path) -> None:
+    """Make sure that files and folders survive a power cut."""
+    for path in paths:
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def quoted(path: Path) -> str:
+    """Return the absolute path as SQL text."""
+    return "'" + str(path.absolute()).replace("'", "''") + "'"
+
+
+def lock(path: Path) -> IO[str]:
+    """Lock the side file of `path` for this process and write our pid into it; closing it lets go."""
     side = path.with_name(path.name + ".lock").open("a+", encoding="utf-8")
     try:
         fcntl.flock(side, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -61,7 +77,7 @@ class Database:
         self._closed = self._broken = False
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._side = _lock(path)
+            self._side = lock(path)
         except OSError as error:
             raise StoreError(f"{path} cannot be opened: {error}") from None
         try:
@@ -81,6 +97,7 @@ class Database:
         try:
             connection.execute("SET GLOBAL TimeZone = 'UTC'")
             migrate(connection, self.path, self._steps)
+            connection.execute(f"SET GLOBAL allowed_directories = [{quoted(folder_of(self.path))}]")
             connection.execute("SET GLOBAL enable_external_access = false")
             connection.execute("SET GLOBAL lock_configuration = true")
         except (duckdb.Error, OSError) as error:
@@ -101,11 +118,15 @@ class Database:
             When the disk, memory or the file fails. After a fatal error the database is opened again, so that the
             next use can work.
         """
+        with self._cursor() as cursor, _rolled_back(cursor):
+            yield cursor
+
+    @contextmanager
+    def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
         cursor = self._enter()
         fatal = False
         try:
-            with _rolled_back(cursor):
-                yield cursor
+            yield cursor
         except _FATAL as error:
             fatal = True
             raise StoreError(f"{self.path}: fatal error of the database, opening it again: {error}") from error
@@ -139,6 +160,17 @@ class Database:
             self._active -= 1
             self._broken = self._broken or fatal
             self._gate.notify_all()
+
+    def checkpoint(self) -> None:
+        """Bring all that is committed into the file itself; call it while nobody writes.
+
+        Raises
+        ------
+        StoreError
+            When the disk refuses; nothing is lost then.
+        """
+        with self._cursor() as cursor:
+            cursor.execute("CHECKPOINT")
 
     def close(self) -> None:
         """Wait for uses under way, checkpoint, close, release the lock. Idempotent."""

@@ -9,11 +9,18 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from monitor.ports import Entry
+from storage.tally import Tally
 
 Json = dict[str, Any]
 
-TABLES = ("endpoints", "runs", "exchanges", "observations", "slots", "judged", "verdicts", "incidents", "rejected")
-"""Tables that hold records, as `counts` names them."""
+TABLES = (
+    "endpoints", "runs", "exchanges", "observations", "slots", "judged", "verdicts", "incidents", "tokens", "captures",
+    "alert_tracks", "deliveries", "silences", "acks", "rejected",
+)  # fmt: skip
+"""Tables that hold records, as `counts` names them; ingest fills them in this order."""
+
+LAST_RUN = ("endpoint", "started_at", "vantage", "lag_ms", "n_exchanges", "n_answered")
+"""What `last_runs` tells of a run."""
 
 MEASURED = ("value", "n", "k", "at", "reason")
 """What `overview` tells of a metric."""
@@ -60,6 +67,17 @@ class ReadStore(Protocol):
         """``{"exchanges": [Exchange]}``, newest first; ``tokens_golden`` as the judge counted, where it did."""
         ...
 
+    def capture(self, exchange_id: str) -> Json | None:
+        """``{"exchange_id", "at", "capture", "reason"}``: the capture file of an exchange, as a document.
+
+        Where it is not kept, ``capture`` is None and ``reason`` says so. None when there is no such exchange.
+        """
+        ...
+
+    def trouble(self) -> str | None:
+        """Why the last ingest failed; None when it worked, or there was none."""
+        ...
+
     def incidents(self, endpoint: str | None, *, open_only: bool) -> Json:
         """``{"incidents": [Incident]}``: the latest state of each, last opened first."""
         ...
@@ -83,6 +101,30 @@ class ReadStore(Protocol):
         """Rows per table."""
         ...
 
-    def last_slots(self) -> Json:
-        """``{"slots": [{"endpoint", "probe", "slot_at"}]}``: the latest slot of each endpoint and probe."""
+    def coverage(self, since: datetime | None) -> Json:
+        """``{"slots": [...], "spent": [...]}`` since an instant, None is ever.
+
+        ``slots`` count by endpoint, probe, state and the first words of the reason: ``n`` and ``last_at``. ``spent``
+        are ``tokens_in`` and ``tokens_out`` by endpoint as endpoints counted them; ``n_uncounted`` answers did not.
+        """
+        ...
+
+    def last_slots(self, vantage: str | None = None) -> Json:
+        """``{"slots": [{"endpoint", "probe", "slot_at"}]}``: the latest slot of each endpoint and probe.
+
+        Of one vantage, and of agents that did not say theirs; None is all.
+        """
+        ...
+
+    def last_runs(self) -> Json:
+        """``{"runs": [{"endpoint", "started_at", "vantage", "lag_ms", "n_exchanges", "n_answered"}]}``: the newest."""
+        ...
+
+    def sizes(self) -> dict[str, int]:
+        """Bytes on the disk: ``database``, ``log``, ``evidence``, and ``free``; empty for a store in memory."""
+        ...
+
+    @property
+    def tally(self) -> Tally:
+        """What this process has taken in."""
         ...

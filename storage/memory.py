@@ -10,8 +10,12 @@ import orjson
 
 from monitor.codec import plain
 from monitor.ports import Entry
-from storage.interface import MEASURED, TABLES, Json
-from storage.rows import REPLACED, Row, Rows, counted, groups, project
+from storage.arrays import join_exchange, join_judged, opened_capture
+from storage.coverage import coverage_of
+from storage.doubles import Key, Taken, without_doubles
+from storage.interface import LAST_RUN, MEASURED, TABLES, Json
+from storage.rows import REPLACED, Row, Rows, counted, groups, placed, project
+from storage.tally import Tally
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TICK = timedelta(microseconds=1)
@@ -46,6 +50,7 @@ class MemoryStore:
     def __init__(self) -> None:
         self._lock = RLock()
         self._marks: dict[str, int] = {}
+        self.tally = Tally()
         self._tables: Rows = {table: [] for table in TABLES}
 
     def close(self) -> None:
@@ -56,10 +61,20 @@ class MemoryStore:
         with self._lock:
             mark = self.mark(writer)
             fresh = sorted({entry.seq: entry for entry in entries if entry.seq > mark}.values(), key=lambda e: e.seq)
-            for group in groups([project(writer, entry) for entry in fresh]):
+            rows = [project(writer, entry) for entry in fresh]
+            rows = without_doubles(writer, fresh, rows, self._taken)
+            for group in groups(rows):
                 self._write(group)
+            self.tally.add(rows)
             self._marks[writer] = fresh[-1].seq if fresh else mark
             return self._marks[writer]
+
+    def _taken(self, _keys: Sequence[Key]) -> Taken:
+        found = Taken()
+        for table in ("slots", "runs"):
+            for row in self._tables[table]:
+                found.add(table, row)
+        return found
 
     def _write(self, group: Rows) -> None:
         for table, key in REPLACED.items():
@@ -69,12 +84,22 @@ class MemoryStore:
         self._tables["observations"] = [
             row for row in self._tables["observations"] if row["source"] == "run" or row["run_id"] not in judged
         ]
+        self._tables["tokens"] = [
+            row for row in self._tables["tokens"] if row["source"] == "endpoint" or row["run_id"] not in judged
+        ]
+        self._tables["runs"].extend(group.get("runs", ()))
+        runs = {run["run_id"]: run for run in self._tables["runs"] if run["run_id"] in judged}
+        group = {**group, "runs": [], "observations": placed(group.get("observations", []), runs)}
         for table in TABLES:
             self._tables[table].extend(group.get(table, ()))
-        runs = {run["run_id"]: run for run in self._tables["runs"] if run["run_id"] in judged}
-        for row in group.get("observations", ()):
-            if row["run_id"] in runs:
-                row.update(probe=runs[row["run_id"]]["probe"], at=runs[row["run_id"]]["started_at"])
+
+    def _exchanges(self, rows: Iterable[Row]) -> list[Json]:
+        arrays = {row["exchange_id"]: row["data"] for row in self._where("tokens", source="endpoint")}
+        return [join_exchange(record, arrays) for record in _records(rows)]
+
+    def _judged(self, rows: Iterable[Row]) -> list[Json]:
+        arrays = {row["exchange_id"]: row["data"] for row in self._where("tokens", source="golden")}
+        return [join_judged(record, arrays) for record in _records(rows)]
 
     def _where(self, table: str, **wanted: str | None) -> list[Row]:
         """Rows whose columns equal what is wanted; None means any."""
@@ -108,7 +133,11 @@ class MemoryStore:
             **{key: said[key] for key in ("provider", "model", "reference", "precision")},
             "last_run_at": runs[0]["started_at"] if runs else None,
             "verdicts": _records(_latest(self._where("verdicts", endpoint=name), lambda row: row["detector"])),
-            "incidents": self.incidents(name, open_only=True)["incidents"],
+            "incidents": [
+                incident
+                for subject in (name, f"provider {said['provider']}")
+                for incident in self.incidents(subject, open_only=True)["incidents"]
+            ],
             "metrics": {row["metric"]: {key: row[key] for key in MEASURED} for row in metrics},
         }
 
@@ -146,7 +175,18 @@ class MemoryStore:
         rows = self._where("exchanges", endpoint=endpoint, outcome=outcome)
         views = [view for judged in _records(self._where("judged", endpoint=endpoint)) for view in judged["views"]]
         golden = {one["exchange_id"]: n for one in views if (n := one.get("completion_tokens")) is not None}
-        return {"exchanges": counted(_records(_newest(rows, "at")[:limit]), golden)}
+        return {"exchanges": counted(self._exchanges(_newest(rows, "at")[:limit]), golden)}
+
+    def capture(self, exchange_id: str) -> Json | None:
+        """``{"exchange_id", "at", "capture", "reason"}`` of an exchange; see `ReadStore.capture`."""
+        known = self._where("exchanges", exchange_id=exchange_id)
+        found = self._where("captures", exchange_id=exchange_id)
+        said = opened_capture(found[0] if found else None)
+        return {"exchange_id": exchange_id, "at": plain(known[0]["at"]), **said} if known else None
+
+    def trouble(self) -> str | None:
+        """Memory takes everything."""
+        return None
 
     def incidents(self, endpoint: str | None, *, open_only: bool) -> Json:
         """``{"incidents": [Incident]}``: the latest state of each, last opened first."""
@@ -162,10 +202,16 @@ class MemoryStore:
         rows = [row for row in self._where("slots", endpoint=endpoint) if since is None or row["slot_at"] >= since]
         return {"slots": plain(_newest(rows, "slot_at")[:limit])}
 
-    def last_slots(self) -> Json:
+    def coverage(self, since: datetime | None) -> Json:
+        """What became of the slots since then, and what was spent; see `ReadStore.coverage`."""
+        return coverage_of(self._where("slots"), self._where("exchanges"), since)
+
+    def last_slots(self, vantage: str | None = None) -> Json:
         """``{"slots": [{"endpoint", "probe", "slot_at"}]}``: the latest slot of each endpoint and probe."""
         last: dict[tuple[str, str], datetime] = {}
         for row in self._where("slots"):
+            if vantage is not None and row["vantage"] not in {vantage, None}:
+                continue
             key = (row["endpoint"], row["probe"])
             last[key] = max(last.get(key, _EPOCH), row["slot_at"])
         return {"slots": plain([{"endpoint": e, "probe": p, "slot_at": at} for (e, p), at in sorted(last.items())])}
@@ -175,7 +221,7 @@ class MemoryStore:
         with self._lock:
             runs = _newest(self._where("runs", endpoint=endpoint, probe=probe), "started_at")[:limit]
             judged = [row for run in runs for row in self._where("judged", run_id=run["run_id"])]
-            return {"records": [self._run_record(run) for run in runs], "judged": _records(judged)}
+            return {"records": [self._run_record(run) for run in runs], "judged": self._judged(judged)}
 
     def unjudged(self, *, limit: int) -> Json:
         """``{"records": [RunRecord]}`` without a judged row, oldest first."""
@@ -190,7 +236,7 @@ class MemoryStore:
         rows = [row for row in self._where("observations", run_id=run["run_id"]) if row["source"] == "run"]
         return {
             "run": _records([run])[0],
-            "exchanges": _records(self._where("exchanges", run_id=run["run_id"])),
+            "exchanges": self._exchanges(self._where("exchanges", run_id=run["run_id"])),
             "observations": [{key: row[key] for key in ("metric", "value", "n", "k", "reason")} for row in rows],
         }
 
@@ -198,3 +244,14 @@ class MemoryStore:
         """Rows per table."""
         with self._lock:
             return {table: len(rows) for table, rows in self._tables.items()}
+
+    def last_runs(self) -> Json:
+        """``{"runs": [...]}``: the newest run of each endpoint; see `ReadStore.last_runs`."""
+        newest: dict[str, Row] = {}
+        for row in _newest(self._where("runs"), "started_at"):
+            newest.setdefault(row["endpoint"], row)
+        return {"runs": plain([{key: newest[name][key] for key in LAST_RUN} for name in sorted(newest)])}
+
+    def sizes(self) -> dict[str, int]:
+        """Nothing is on the disk."""
+        return {}

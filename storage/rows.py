@@ -8,15 +8,22 @@ from datetime import UTC, datetime
 from typing import Any
 
 from monitor.codec import decode, encode, finite
+from monitor.incident import Incident
+from monitor.kept import KeptCapture
 from monitor.ports import Entry
-from monitor.results import Incident, JudgedRun, Observation, Run, RunRecord, Slot, Verdict
+from monitor.results import JudgedRun, Observation, Run, RunRecord, Verdict
+from monitor.slot import Slot
 from monitor.types import Endpoint, Exchange
 from monitor.wire.usage import read_usage
+from storage import alerts
+from storage.arrays import split_exchange, split_judged
 
 Row = dict[str, Any]
 Rows = dict[str, list[Row]]
 
-REPLACED: Mapping[str, str] = {"endpoints": "endpoint", "judged": "run_id", "incidents": "incident_id"}
+REPLACED: Mapping[str, str] = {
+    "endpoints": "endpoint", "judged": "run_id", "incidents": "incident_id", **alerts.REPLACED,
+}  # fmt: skip
 """Tables that keep only the latest row of each key, with that key."""
 
 
@@ -58,16 +65,31 @@ def _run(run: Run) -> Row:
     }  # fmt: skip
 
 
-def _exchange(run: Run, ordinal: int, noun: Exchange) -> Row:
+def _exchange(run: Run, ordinal: int, noun: Exchange) -> Rows:
     at = _maybe_utc(f"exchanges.{ordinal}.started_at", noun.started_at) or _utc("run.started_at", run.started_at)
     tokens = read_usage(noun.usage or {})
-    return {
+    record, arrays = split_exchange(noun)
+    row = {
         "run_id": run.run_id, "exchange_id": noun.exchange_id, "endpoint": run.endpoint, "ordinal": ordinal, "at": at,
         "outcome": noun.outcome, "status": noun.status, "attempt": noun.attempt, "ttft_ms": finite(noun.ttft_ms),
         "tpot_ms": finite(noun.tpot_ms), "tps": finite(noun.tps), "measurement": noun.measurement,
         "prompt_tokens": _whole(tokens.input_total), "completion_tokens": _whole(tokens.generated),
-        "flags": list(noun.flags), "record": _record(noun),
+        "flags": list(noun.flags), "record": record,
+        # No columns: only `storage.tally` takes them.
+        "first_event_ms": finite(noun.first_event_ms), "eof_ms": finite(noun.eof_ms),
     }  # fmt: skip
+    return {"exchanges": [row], "tokens": _tokens(run, at, "endpoint", {noun.exchange_id: arrays})}
+
+
+def _tokens(run: Run | JudgedRun, at: datetime, source: str, arrays: Mapping[str, str | None]) -> list[Row]:
+    return [
+        {
+            "exchange_id": exchange_id, "run_id": run.run_id, "endpoint": run.endpoint, "at": at, "source": source,
+            "data": data,
+        }
+        for exchange_id, data in arrays.items()
+        if data is not None
+    ]  # fmt: skip
 
 
 def _observations(
@@ -84,9 +106,11 @@ def _observations(
 
 def _run_record(noun: RunRecord) -> Rows:
     run = noun.run
+    asked = [_exchange(run, ordinal, exchange) for ordinal, exchange in enumerate(noun.exchanges)]
     return {
         "runs": [_run(run)],
-        "exchanges": [_exchange(run, ordinal, exchange) for ordinal, exchange in enumerate(noun.exchanges)],
+        "exchanges": [row for rows in asked for row in rows["exchanges"]],
+        "tokens": [row for rows in asked for row in rows["tokens"]],
         "observations": _observations(
             noun.observations, run_id=run.run_id, endpoint=run.endpoint, probe=run.probe, source="run",
             at=_utc("run.started_at", run.started_at),
@@ -97,22 +121,31 @@ def _run_record(noun: RunRecord) -> Rows:
 def _slot(noun: Slot) -> Rows:
     row = {
         "endpoint": noun.endpoint, "probe": noun.probe, "slot_at": _utc("slot_at", noun.slot_at), "state": noun.state,
-        "reason": noun.reason, "run_id": noun.run_id,
+        "reason": noun.reason, "run_id": noun.run_id, "vantage": noun.vantage,
     }  # fmt: skip
     return {"slots": [row]}
 
 
 def _judged(noun: JudgedRun) -> Rows:
     at = _utc("judged_at", noun.judged_at)
+    record, arrays = split_judged(noun)
     row = {
         "run_id": noun.run_id, "endpoint": noun.endpoint, "judged_at": at,
-        "fingerprint": noun.fingerprint.digest if noun.fingerprint else None, "record": _record(noun),
+        "fingerprint": noun.fingerprint.digest if noun.fingerprint else None, "record": record,
     }  # fmt: skip
     # Probe and time of the run itself are filled in by the store, which has the run.
     observations = _observations(
         noun.observations, run_id=noun.run_id, endpoint=noun.endpoint, probe=None, source="judged", at=at
     )
-    return {"judged": [row], "observations": observations}
+    return {"judged": [row], "observations": observations, "tokens": _tokens(noun, at, "golden", arrays)}
+
+
+def _capture(noun: KeptCapture) -> Rows:
+    row = {
+        "exchange_id": noun.exchange_id, "run_id": noun.run_id, "endpoint": noun.endpoint, "at": _utc("at", noun.at),
+        "answered": noun.answered, "capture": noun.capture,
+    }  # fmt: skip
+    return {"captures": [row]}
 
 
 def _verdict(noun: Verdict) -> Rows:
@@ -137,6 +170,7 @@ def _incident(noun: Incident) -> Rows:
 _KINDS: Mapping[str, tuple[type[Any], Callable[[Any], Rows]]] = {
     "endpoint": (Endpoint, _endpoint), "run": (RunRecord, _run_record), "slot": (Slot, _slot),
     "judged": (JudgedRun, _judged), "verdict": (Verdict, _verdict), "incident": (Incident, _incident),
+    "capture": (KeptCapture, _capture), **alerts.KINDS,
 }  # fmt: skip
 
 
@@ -177,6 +211,16 @@ def groups(projected: Iterable[Rows]) -> Iterator[Rows]:
             group.setdefault(table, []).extend(more)
     if group:
         yield group
+
+
+def placed(observations: Sequence[Row], runs: Mapping[str, Row]) -> list[Row]:
+    """Return observations with probe and time of their run: what the golden side added belongs to these."""
+    return [
+        {**row, "probe": runs[row["run_id"]]["probe"], "at": runs[row["run_id"]]["started_at"]}
+        if row["source"] == "judged" and row["run_id"] in runs
+        else row
+        for row in observations
+    ]
 
 
 def counted(exchanges: Sequence[dict[str, Any]], golden: Mapping[str, int]) -> list[dict[str, Any]]:

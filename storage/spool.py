@@ -2,10 +2,11 @@
 
 import secrets
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
+from types import MappingProxyType
 
 from monitor.errors import SpoolFullError, StoreError
 from monitor.ports import Entry
@@ -13,6 +14,7 @@ from monitor.ports import Entry
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS spool (seq INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, data BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS identity (writer TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS notes (name TEXT PRIMARY KEY, data BLOB NOT NULL);
 """
 _FULL = ("SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_FSYNC", "SQLITE_IOERR_TRUNCATE")
 
@@ -69,8 +71,10 @@ class SqliteSpool:
         """Stable name of the writer, unique per spool file."""
         return self._writer
 
-    def append(self, records: Iterable[tuple[str, bytes]]) -> int:
+    def append(self, records: Iterable[tuple[str, bytes]], notes: Mapping[str, bytes] = MappingProxyType({})) -> int:
         """Append (kind, data) records atomically; return the last sequence number (0 when there never was any).
+
+        `notes` replace those of the same names in the same transaction; they stay in this file.
 
         Raises
         ------
@@ -80,6 +84,7 @@ class SqliteSpool:
         rows = list(records)
         with self._lock, self._explained(), self._transaction():
             self._db.executemany("INSERT INTO spool (kind, data) VALUES (?, ?)", rows)
+            self._db.executemany("INSERT OR REPLACE INTO notes (name, data) VALUES (?, ?)", notes.items())
             row = self._db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'spool'").fetchone()
         return int(row[0]) if row else 0
 
@@ -93,6 +98,11 @@ class SqliteSpool:
         """Forget all records up to and including `seq`."""
         with self._lock, self._explained(), self._transaction():
             self._db.execute("DELETE FROM spool WHERE seq <= ?", (seq,))
+
+    def notes(self) -> dict[str, bytes]:
+        """What the writer noted for itself, by name."""
+        with self._lock, self._explained():
+            return {name: bytes(data) for name, data in self._db.execute("SELECT name, data FROM notes")}
 
     def backlog(self) -> int:
         """Number of records that the store has not confirmed."""

@@ -1,38 +1,54 @@
 """The DuckDB store: idempotent ingest and named reads. The only user of the database file."""
 
-from collections import defaultdict
-from collections.abc import Sequence
+import shutil
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
 import duckdb
-import orjson
 
 from monitor.codec import plain
+from monitor.config_store import RetentionConfig
+from monitor.errors import StoreError
 from monitor.ports import Entry
 from storage import queries
+from storage.arrays import opened_capture
 from storage.connection import Database
-from storage.interface import MEASURED, TABLES, Json
-from storage.rows import Row, counted, groups, project, rejected
+from storage.doubles import taken, without_doubles
+from storage.evidence import Evidence, folder_of
+from storage.inserting import rows_of
+from storage.interface import MEASURED, Json
+from storage.rows import Row, groups, project, rejected
+from storage.run_reads import (
+    by,
+    endpoint_runs,
+    exchange_records,
+    judged_records,
+    records,
+    run_records,
+    unjudged_records,
+)
+from storage.snapshots import Snapshot, take
+from storage.tally import Tally
+from storage.upkeep import Done, Upkeep
 from storage.writing import set_mark, write
+
+RESERVE_BYTES = 64 * 2**20
+"""Room that ingest leaves on the disk, so that a checkpoint and a clean end always fit."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def _rows(con: duckdb.DuckDBPyConnection, sql: str, **parameters: Any) -> list[Row]:
-    result = con.execute(sql, parameters)
-    names = [column[0] for column in result.description or ()]
-    return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
-
-
-def _records(rows: Sequence[Row]) -> list[Any]:
-    return [orjson.loads(row["record"]) for row in rows]
-
-
 def _microseconds(at: datetime) -> int:
     return (at - _EPOCH) // timedelta(microseconds=1)
+
+
+def free_bytes(folder: Path) -> int:
+    """Bytes that the disk of `folder` has left."""
+    return shutil.disk_usage(folder).free
 
 
 class DuckStore:
@@ -49,9 +65,14 @@ class DuckStore:
         When another process has the file, when it is of a newer schema, or when it cannot be opened.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, free_bytes: Callable[[Path], int] = free_bytes) -> None:
         self._database = Database(path)
+        self._evidence = Evidence(folder_of(path))
         self._writing = Lock()
+        self._upkeep = Upkeep(self._database, folder_of(path), self._writing)
+        self._path, self._free_bytes = path, free_bytes
+        self._trouble: str | None = None
+        self.tally = Tally()
 
     def close(self) -> None:
         """Checkpoint and close. Idempotent."""
@@ -67,23 +88,50 @@ class DuckStore:
         StoreError
             When the database cannot take them now; nothing of this call is applied then.
         """
+        try:
+            with self._writing:
+                mark = self._ingest(writer, entries)
+        except StoreError as error:
+            self._trouble = str(error)
+            raise
+        self._trouble = None
+        return mark
+
+    def _ingest(self, writer: str, entries: Sequence[Entry]) -> int:
+        mark = self.mark(writer)
+        fresh = sorted({entry.seq: entry for entry in entries if entry.seq > mark}.values(), key=lambda e: e.seq)
+        if not fresh:
+            return mark
+        free = self._free_bytes(self._path.parent)
+        if free < RESERVE_BYTES:
+            raise StoreError(f"{self._path}: the disk has only {free >> 20} MiB left: make room; writers keep results")
+        try:
+            self._apply(writer, fresh)
+        except (duckdb.DataError, duckdb.InvalidInputException):
+            self._apply_singly(writer, fresh)
+        return fresh[-1].seq
+
+    def trouble(self) -> str | None:
+        """Why the last ingest failed; None when it worked, or there was none."""
+        return self._trouble
+
+    def upkeep(self, now: datetime, retention: RetentionConfig) -> Done:
+        """Move evidence into files, join small ones, drop what is too old. Raises StoreError when the disk refuses."""
+        return self._upkeep.run(now, retention)
+
+    def snapshot(self, now: datetime, label: str) -> Snapshot:
+        """Take a snapshot; ingest waits meanwhile. Raises StoreError when there is no room."""
         with self._writing:
-            mark = self.mark(writer)
-            fresh = sorted({entry.seq: entry for entry in entries if entry.seq > mark}.values(), key=lambda e: e.seq)
-            if not fresh:
-                return mark
-            try:
-                self._apply(writer, fresh)
-            except (duckdb.DataError, duckdb.InvalidInputException):
-                self._apply_singly(writer, fresh)
-            return fresh[-1].seq
+            return take(self._database, now, label)
 
     def _apply(self, writer: str, entries: Sequence[Entry], reason: str | None = None) -> None:
         with self._database.transaction() as con:
-            rows = (project(writer, e) if reason is None else rejected(writer, e, reason) for e in entries)
+            rows = [project(writer, e) if reason is None else rejected(writer, e, reason) for e in entries]
+            rows = without_doubles(writer, entries, rows, partial(taken, con))
             for group in groups(rows):
                 write(con, group)
             set_mark(con, writer, entries[-1].seq)
+        self.tally.add(rows)
 
     def _apply_singly(self, writer: str, entries: Sequence[Entry]) -> None:
         """One value that no column takes must not keep the others out."""
@@ -93,29 +141,30 @@ class DuckStore:
             except (duckdb.DataError, duckdb.InvalidInputException) as error:
                 self._apply(writer, [entry], reason=str(error))
 
-    def _read(self, sql: str, **parameters: Any) -> list[Row]:
+    def read(self, sql: str, **parameters: Any) -> list[Row]:
+        """Rows of a query of ours, as dicts by column name; `parameters` are its named ones."""
         with self._database.transaction() as con:
-            return _rows(con, sql, **parameters)
+            return rows_of(con, sql, **parameters)
 
     def mark(self, writer: str) -> int:
         """Highest sequence number applied for `writer`; 0 when it never wrote."""
-        return int(self._read(queries.MARK, writer=writer)[0]["mark"])
+        return int(self.read(queries.MARK, writer=writer)[0]["mark"])
 
     def knows(self, endpoint: str) -> bool:
         """Whether `endpoint` was ever declared or measured."""
-        return bool(self._read(queries.KNOWS, endpoint=endpoint)[0]["known"])
+        return bool(self.read(queries.KNOWS, endpoint=endpoint)[0]["known"])
 
     def overview(self) -> Json:
         """``{"endpoints": [...]}`` by name: declaration, last run, latest verdicts and metrics, open incidents."""
         with self._database.transaction() as con:
-            endpoints = _rows(con, queries.ENDPOINTS)
-            verdicts = _by(_rows(con, queries.LATEST_VERDICTS), "endpoint")
-            incidents = _by(_rows(con, queries.INCIDENTS, endpoint=None, open_only=True), "endpoint")
-            metrics = _by(_rows(con, queries.LATEST_METRICS), "endpoint")
+            endpoints = rows_of(con, queries.ENDPOINTS)
+            verdicts = by(rows_of(con, queries.LATEST_VERDICTS), "endpoint")
+            incidents = by(rows_of(con, queries.INCIDENTS, endpoint=None, open_only=True), "endpoint")
+            metrics = by(rows_of(con, queries.LATEST_METRICS), "endpoint")
         for row in endpoints:
             name = row["endpoint"]
-            row["verdicts"] = _records(verdicts[name])
-            row["incidents"] = _records(incidents[name])
+            row["verdicts"] = records(verdicts[name])
+            row["incidents"] = records([*incidents[name], *incidents[f"provider {row['provider']}"]])
             row["metrics"] = {metric["metric"]: {key: metric[key] for key in MEASURED} for metric in metrics[name]}
         return {"endpoints": plain(endpoints)}
 
@@ -124,82 +173,86 @@ class DuckStore:
     ) -> Json:
         """Median, minimum, maximum and count of a metric per time bucket; see `ReadStore.series`."""
         with self._database.transaction() as con:
-            span = _rows(con, queries.SPAN, endpoint=endpoint, metric=metric)[0]
-            if span["first"] is None:
+            span = rows_of(con, queries.SPAN, endpoint=endpoint, metric=metric)
+            if not span:
                 return {"points": []}
-            first = span["first"] if since is None else _microseconds(since)
-            last = span["last"] + 1 if until is None else _microseconds(until)
+            first = span[0]["first"] if since is None else _microseconds(since)
+            last = span[0]["last"] + 1 if until is None else _microseconds(until)
             width = max(1, -((first - last) // buckets))
-            points = _rows(
+            points = rows_of(
                 con, queries.SERIES, endpoint=endpoint, metric=metric, since=first, until=last, width=width
             )
         return {"points": plain(points)}
 
     def verdicts(self, endpoint: str | None, detector: str | None, *, limit: int) -> Json:
         """``{"verdicts": [Verdict]}``, newest first."""
-        return {"verdicts": _records(self._read(queries.VERDICTS, endpoint=endpoint, detector=detector, limit=limit))}
+        return {"verdicts": records(self.read(queries.VERDICTS, endpoint=endpoint, detector=detector, limit=limit))}
 
     def verdict(self, verdict_id: str) -> Json | None:
         """The Verdict, or None when there is none of this id."""
-        found: list[Json] = _records(self._read(queries.VERDICT, verdict_id=verdict_id))
+        found: list[Json] = records(self.read(queries.VERDICT, verdict_id=verdict_id))
         return found[0] if found else None
 
     def exchanges(self, endpoint: str, *, limit: int, outcome: str | None) -> Json:
         """``{"exchanges": [Exchange]}``, newest first; ``tokens_golden`` as the judge counted."""
         with self._database.transaction() as con:
-            rows = _rows(con, queries.EXCHANGES, endpoint=endpoint, limit=limit, outcome=outcome)
-            run_ids = list({row["run_id"] for row in rows})
-            golden = {row["exchange_id"]: row["n"] for row in _rows(con, queries.GOLDEN_TOKENS, run_ids=run_ids)}
-        return {"exchanges": counted(_records(rows), golden)}
+            found = exchange_records(con, self._evidence, endpoint=endpoint, outcome=outcome, limit=limit)
+        return {"exchanges": found}
+
+    def capture(self, exchange_id: str) -> Json | None:
+        """``{"exchange_id", "at", "capture", "reason"}`` of an exchange; see `ReadStore.capture`."""
+        with self._database.transaction() as con:
+            row, at = self._evidence.capture(con, exchange_id)
+        return None if at is None else {"exchange_id": exchange_id, "at": plain(at), **opened_capture(row)}
 
     def incidents(self, endpoint: str | None, *, open_only: bool) -> Json:
         """``{"incidents": [Incident]}``: the latest state of each, last opened first."""
-        return {"incidents": _records(self._read(queries.INCIDENTS, endpoint=endpoint, open_only=open_only))}
+        return {"incidents": records(self.read(queries.INCIDENTS, endpoint=endpoint, open_only=open_only))}
 
     def slots(self, endpoint: str | None, *, since: datetime | None, limit: int) -> Json:
         """``{"slots": [Slot]}``, newest first."""
-        return {"slots": plain(self._read(queries.SLOTS, endpoint=endpoint, since=since, limit=limit))}
+        return {"slots": plain(self.read(queries.SLOTS, endpoint=endpoint, since=since, limit=limit))}
 
-    def last_slots(self) -> Json:
+    def last_slots(self, vantage: str | None = None) -> Json:
         """``{"slots": [{"endpoint", "probe", "slot_at"}]}``: the latest slot of each endpoint and probe."""
-        return {"slots": plain(self._read(queries.LAST_SLOTS))}
+        return {"slots": plain(self.read(queries.LAST_SLOTS, vantage=vantage))}
+
+    def coverage(self, since: datetime | None) -> Json:
+        """What became of the slots since then, and what was spent; see `ReadStore.coverage`."""
+        with self._database.transaction() as con:
+            slots, spent = rows_of(con, queries.COVERAGE, since=since), rows_of(con, queries.SPENT, since=since)
+        return {"slots": plain(slots), "spent": plain(spent)}
 
     def runs(self, endpoint: str, probe: str | None, *, limit: int) -> Json:
         """``{"records": [RunRecord], "judged": [JudgedRun]}``, newest first."""
         with self._database.transaction() as con:
-            runs = _rows(con, queries.RUNS, endpoint=endpoint, probe=probe, limit=limit)
-            ids = [run["run_id"] for run in runs]
-            judged = {row["run_id"]: row for row in _rows(con, queries.JUDGED_OF_RUNS, run_ids=ids)}
-            records = _run_records(con, runs)
-        return {"records": records, "judged": _records([judged[run_id] for run_id in ids if run_id in judged])}
+            runs = endpoint_runs(con, endpoint, probe, limit)
+            judged = judged_records(con, self._evidence, runs)
+            return {"records": run_records(con, self._evidence, runs), "judged": judged}
 
     def unjudged(self, *, limit: int) -> Json:
         """``{"records": [RunRecord]}`` without a judged row, oldest first."""
         with self._database.transaction() as con:
-            return {"records": _run_records(con, _rows(con, queries.UNJUDGED, limit=limit))}
+            return {"records": unjudged_records(con, self._evidence, limit)}
 
     def counts(self) -> dict[str, int]:
-        """Rows per table."""
-        sql = " UNION ALL ".join(f"SELECT '{table}' AS name, count(*) AS n FROM {table}" for table in TABLES)  # noqa: S608
-        return {row["name"]: row["n"] for row in self._read(sql)}
+        """Rows per table, those in files included."""
+        return {row["name"]: int(row["n"]) for row in self.read(queries.COUNTS)}
+
+    def last_runs(self) -> Json:
+        """``{"runs": [...]}``: the newest run of each endpoint; see `ReadStore.last_runs`."""
+        return {"runs": plain(self.read(queries.LAST_RUNS))}
+
+    def sizes(self) -> dict[str, int]:
+        """Bytes on the disk: ``database``, ``log``, ``evidence``, and ``free``."""
+        evidence = int(self.read(queries.EVIDENCE_BYTES)[0]["n"])
+        log = self._path.with_name(f"{self._path.name}.wal")
+        free = self._free_bytes(self._path.parent)
+        return {"database": _size(self._path), "log": _size(log), "evidence": evidence, "free": free}
 
 
-def _by(rows: Sequence[Row], key: str) -> defaultdict[str, list[Row]]:
-    found: defaultdict[str, list[Row]] = defaultdict(list)
-    for row in rows:
-        found[row.pop(key)].append(row)
-    return found
-
-
-def _run_records(con: duckdb.DuckDBPyConnection, runs: Sequence[Row]) -> list[Json]:
-    ids = [run["run_id"] for run in runs]
-    exchanges = _by(_rows(con, queries.EXCHANGES_OF_RUNS, run_ids=ids), "run_id")
-    observations = _by(_rows(con, queries.OBSERVATIONS_OF_RUNS, run_ids=ids), "run_id")
-    return [
-        {
-            "run": orjson.loads(run["record"]),
-            "exchanges": _records(exchanges[run["run_id"]]),
-            "observations": observations[run["run_id"]],
-        }
-        for run in runs
-    ]
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0

@@ -1,34 +1,32 @@
 """All SQL of ingest: rows of one group into the tables, inside the caller's transaction."""
 
+from datetime import timedelta
+
 import duckdb
 
+from storage import latest
+from storage.inserting import Types, insert, rows_of, types_of
 from storage.interface import TABLES
-from storage.rows import REPLACED, Row, Rows
-
-_TYPES = "SELECT c.column_name, c.data_type FROM duckdb_columns() c WHERE c.table_name = $table ORDER BY c.column_index"
+from storage.rows import REPLACED, Row, Rows, placed
 
 _FORGET_JUDGED = """
 DELETE FROM observations o WHERE o.source = 'judged' AND o.run_id IN (SELECT unnest($keys::VARCHAR[]))
+RETURNING o.endpoint, o.metric
 """
-
-# What the golden side added belongs to the time and probe of its run, not to when the judge got round to it.
-_PLACED_AT_RUN = """
-SELECT batch.* REPLACE (coalesce(batch.probe, run.probe) AS probe, coalesce(run.started_at, batch.at) AS "at")
-FROM ({batch}) batch LEFT JOIN (
-    SELECT r.run_id, any_value(r.probe) AS probe, min(r.started_at) AS started_at FROM runs r
-    WHERE r.run_id IN (SELECT unnest($judged::VARCHAR[])) GROUP BY r.run_id
-) run ON batch.run_id = run.run_id
+_FORGET_POSITIONS = """
+DELETE FROM tokens t WHERE t.source = 'golden' AND t.run_id IN (SELECT unnest($keys::VARCHAR[]))
 """
-
-
-def _insert(con: duckdb.DuckDBPyConnection, table: str, rows: list[Row], judged: list[str]) -> None:
-    """Insert `rows` in one statement, a list of values per column: executemany is ten times slower."""
-    columns = con.execute(_TYPES, {"table": table}).fetchall()
-    batch = "SELECT " + ", ".join(f'unnest($c{i}::{type_}[]) AS "{name}"' for i, (name, type_) in enumerate(columns))
-    values: dict[str, object] = {f"c{i}": [row[name] for row in rows] for i, (name, _) in enumerate(columns)}
-    if table == "observations":
-        batch, values = _PLACED_AT_RUN.format(batch=batch), {**values, "judged": judged}
-    con.execute(f"INSERT INTO {table} BY NAME {batch}", values)  # names of our own tables
+_RUNS = """
+SELECT r.run_id, r.probe, r.started_at FROM runs r WHERE r.run_id IN (SELECT unnest($keys::VARCHAR[]))
+"""
+_WAITING = """
+SELECT u.run_id, u.probe, u.started_at FROM unjudged u WHERE u.run_id IN (SELECT unnest($keys::VARCHAR[]))
+"""
+# The instant lets the database skip all but the newest blocks.
+_JUDGED = """
+SELECT j.run_id FROM judged j WHERE j.run_id IN (SELECT unnest($keys::VARCHAR[])) AND j.judged_at >= $since
+"""
+_MARGIN = timedelta(days=1)
 
 
 def _keys(rows: list[Row], key: str) -> list[str]:
@@ -45,13 +43,43 @@ def _forget(con: duckdb.DuckDBPyConnection, table: str, keys: list[str]) -> int:
 
 def write(con: duckdb.DuckDBPyConnection, group: Rows) -> None:
     """Write a group of `storage.rows.groups`: replaced rows go first, then all rows come in."""
-    gone = {table: _forget(con, table, _keys(group.get(table, []), key)) for table, key in REPLACED.items()}
+    types = types_of(con)
     judged = _keys(group.get("judged", []), "run_id")
-    if gone["judged"]:
-        con.execute(_FORGET_JUDGED, {"keys": judged})
-    for table in TABLES:  # runs before observations, which look them up
-        if group.get(table):
-            _insert(con, table, group[table], judged)
+    waiting = {row["run_id"]: row for row in rows_of(con, _WAITING, keys=judged)} if judged else {}
+    # Those that waited were not judged before: no search through all that ever was.
+    stale = _forget_judged(con, [run_id for run_id in judged if run_id not in waiting])
+    for table, key in REPLACED.items():
+        if table != "judged":
+            _forget(con, table, _keys(group.get(table, []), key))
+    for table in TABLES:
+        rows = group.get(table, [])
+        if table == "observations" and judged:  # runs came before: they say where golden observations belong
+            elsewhere = [run_id for run_id in judged if run_id not in waiting]
+            known = {row["run_id"]: row for row in rows_of(con, _RUNS, keys=elsewhere)} if elsewhere else {}
+            rows = placed(rows, {**known, **waiting})
+            group = {**group, table: rows}
+        insert(con, types, table, rows)
+    latest.recompute(con, types, ((row["endpoint"], row["metric"]) for row in stale))
+    latest.note(con, types, group)
+    _wait_for_judge(con, types, group.get("runs", []), judged)
+
+
+def _forget_judged(con: duckdb.DuckDBPyConnection, run_ids: list[str]) -> list[Row]:
+    """Delete what the golden side said of runs before; return endpoint and metric of what it had measured."""
+    if not _forget(con, "judged", run_ids):
+        return []
+    con.execute(_FORGET_POSITIONS, {"keys": run_ids})
+    return rows_of(con, _FORGET_JUDGED, keys=run_ids)
+
+
+def _wait_for_judge(con: duckdb.DuckDBPyConnection, types: Types, runs: list[Row], judged: list[str]) -> None:
+    """Keep the list of runs that nobody judged; a judgement may also come first."""
+    if judged:
+        con.execute("DELETE FROM unjudged u WHERE u.run_id IN (SELECT unnest($keys::VARCHAR[]))", {"keys": judged})
+    if runs:
+        since = min(run["started_at"] for run in runs) - _MARGIN
+        known = {row["run_id"] for row in rows_of(con, _JUDGED, keys=_keys(runs, "run_id"), since=since)}
+        insert(con, types, "unjudged", [row for row in runs if row["run_id"] not in known])
 
 
 def set_mark(con: duckdb.DuckDBPyConnection, writer: str, mark: int) -> None:

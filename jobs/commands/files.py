@@ -1,4 +1,4 @@
-"""Commands on captures and local endpoints: decode, replay, lab."""
+"""Commands on captures: decode, replay."""
 
 import sys
 from enum import StrEnum
@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from jobs.commands.options import AsJson, OwnPort, home
+from jobs.commands.options import AsJson, OwnPort
 
 
 class Format(StrEnum):
@@ -24,7 +24,7 @@ class Format(StrEnum):
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this file to `app`."""
-    for command in (decode, replay, lab):
+    for command in (decode, replay):
         app.command()(command)
 
 
@@ -61,10 +61,3 @@ def replay(
     from jobs.replay import serve  # noqa: PLC0415
 
     raise typer.Exit(serve(path, port, sys.stdout, format=form.value if form else None))
-
-
-def lab() -> None:
-    """Start the four lab endpoints and print their addresses, until Ctrl-C."""
-    from jobs.demo_service import run_lab  # noqa: PLC0415
-
-    raise typer.Exit(run_lab(home()))

@@ -54,18 +54,24 @@ def verify(
 
 
 def calibrate(
+    folder: Annotated[Path | None, typer.Argument(help="A sealed golden folder; default: the packaged model.")] = None,
     *,
     prompts: Annotated[int, typer.Option(help="Prompts of the logprobs probe to use.", min=4)] = 32,
     variants: Annotated[str | None, typer.Option(help="Variants, comma-separated; default: a ladder.")] = None,
+    gguf: Annotated[
+        list[Path] | None, typer.Option(help="F32, F16 or BF16 file of FOLDER: one more faithful member. Repeatable.")
+    ] = None,
     vllm: Annotated[Path | None, typer.Option(help="Python of a venv with vLLM: one more faithful engine.")] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:N, mps.")] = "auto",
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder of the result.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Measure what faithful engines differ by, and how far degraded ones stand from that (about ten minutes)."""
-    from jobs.calibrate import run  # noqa: PLC0415
+    from jobs.calibrate import LADDER, Plan, run  # noqa: PLC0415
 
-    chosen = tuple(name.strip() for name in variants.split(",") if name.strip()) if variants else None
-    raise typer.Exit(run(home(), out, n_prompts=prompts, variants=chosen, as_json=as_json, vllm=vllm))
+    chosen = tuple(name.strip() for name in (variants or "").split(",") if name.strip())
+    plan = Plan(n_prompts=prompts, variants=chosen or LADDER, ggufs=tuple(gguf or ()), vllm=vllm, device=device)
+    raise typer.Exit(run(home(), folder, plan, out, as_json=as_json))
 
 
 def border(

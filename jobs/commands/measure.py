@@ -104,18 +104,21 @@ def identify(
     config: ConfigFile = CONFIG,
     n: Annotated[int, typer.Option("--n", min=4, max=960, help="Most requests per endpoint, of one token each.")] = 40,
     top_k: Annotated[int, typer.Option(min=1, help="Logprobs to ask for.")] = 20,
+    text_only: Annotated[bool, typer.Option("--text-only", help="Ask for 12 tokens each, no logprobs.")] = False,
     as_json: AsJson = False,
     out: OutFolder = OUT,
 ) -> None:
     """Name what endpoints serve: which quantisation, cache, rope, template or stack of layers explains the answers.
 
-    Stops as soon as one family is as good as certain. Predicts what is missing first, some seconds per variant.
+    Stops as soon as one family is as good as certain. Predicts what is missing first, some seconds per variant. Goes on
+    by text where an endpoint gives no logprobs, or those after its sampler.
     """
-    from jobs.identify_now import run  # noqa: PLC0415
+    from jobs.identify_now import Terms, run  # noqa: PLC0415
     from jobs.settings import load_config  # noqa: PLC0415
 
     loaded = load_config(config, os.environ)
-    raise typer.Exit(run(loaded, endpoints, out, n=n, top_k=top_k, as_json=as_json))
+    terms = Terms(n=n, top_k=None if text_only else top_k)
+    raise typer.Exit(run(loaded, endpoints, terms, out, as_json=as_json))
 
 
 def init(
@@ -162,7 +165,7 @@ def check(*, config: ConfigFile = CONFIG, as_json: AsJson = False) -> None:
         typer.echo(orjson.dumps(plan.as_json(loaded) | {"problems": [str(one) for one in problems]}).decode())
     else:
         console = Console()
-        console.print(plan.plan_view(plan.plan_rows(loaded), console.width))
+        console.print(plan.plan_view(loaded, console.width))
     if problems:
         raise ConfigError(problems)
 

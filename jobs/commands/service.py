@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this file to `app`."""
-    for command in (up, agent, store, judge, dashboard, status):
+    for command in (up, agent, store, judge, dashboard, status, health):
         app.command()(command)
 
 
@@ -43,20 +43,19 @@ def store(*, config: ConfigFile = CONFIG, port: Port = None) -> None:
 
     begin()
     loaded = _load(config, detectors=False)
-    at, token = loaded.store.listen, loaded.store.token
-    serve(
-        Path(loaded.store.path), at.host, at.port if port is None else port,
-        token=token.get_secret_value() if token else None, ready=print_url,
-    )  # fmt: skip
+    serve(loaded.store, loaded.store.listen.port if port is None else port, ready=print_url)
 
 
-def judge(*, config: ConfigFile = CONFIG, store_url: StoreUrl = None) -> None:
-    """Compare what was probed with the golden weights and post verdicts."""
+def judge(
+    *, config: ConfigFile = CONFIG, store_url: StoreUrl = None,
+    alerts: Annotated[bool, typer.Option(help="Look after the rules of alerting; in one judge per store.")] = True,
+) -> None:  # fmt: skip
+    """Compare what was probed with the golden weights, post verdicts, tell the routes."""
     from jobs.service import begin, run_judge  # noqa: PLC0415
 
     begin()
     loaded = _load(config)
-    run_judge(loaded, store_url or loaded.store.listen.url)
+    run_judge(loaded, store_url or loaded.store.listen.url, alerts=alerts)
 
 
 def dashboard(*, config: ConfigFile = CONFIG, store_url: StoreUrl = None, port: Port = None) -> None:
@@ -74,14 +73,26 @@ def dashboard(*, config: ConfigFile = CONFIG, store_url: StoreUrl = None, port: 
 
 
 def status(*, config: ConfigFile = CONFIG, store_url: StoreUrl = None, as_json: AsJson = False) -> None:
-    """Print the newest verdicts of all endpoints; exit 1 when one fails or is suspect, 3 when nothing is known."""
+    """Print newest verdicts, slots and spending of all endpoints.
+
+    Exit 1 when one fails or is suspect, 3 when nothing is known.
+    """
+    from jobs.clock import SystemClock  # noqa: PLC0415
     from jobs.status import run  # noqa: PLC0415
 
     loaded = _load(config, detectors=False)
-    token = loaded.store.token
-    raise typer.Exit(
-        run(store_url or loaded.store.listen.url, token.get_secret_value() if token else None, as_json=as_json)
-    )  # fmt: skip
+    raise typer.Exit(run(loaded, store_url or loaded.store.listen.url, SystemClock(), as_json=as_json))
+
+
+def health(
+    processes: Annotated[list[str] | None, typer.Argument(help="store, agent, judge, dashboard; default: all.")] = None,
+    *, config: ConfigFile = CONFIG, as_json: AsJson = False,
+) -> None:  # fmt: skip
+    """Say which processes of the service on this machine work; exit 1 when one does not."""
+    from jobs.clock import SystemClock  # noqa: PLC0415
+    from jobs.health import run  # noqa: PLC0415
+
+    raise typer.Exit(run(_load(config, detectors=False), processes or (), SystemClock(), as_json=as_json))
 
 
 def _load(config: Path, *, detectors: bool = True) -> "Config":

@@ -10,10 +10,12 @@ it lies below, else *inconclusive*.
 Causes: another prompt (token counts) is template or tokenizer; tokens that the endpoint itself likes less are a
 sampler's; margins of ``different_nats`` on average are a different model's; answers that are golden's up to a fall off
 a cliff are the engine's (joins); flips in some requests only are routing; flips that come with length are the KV
-cache's, and so are all where there are logprobs that are off in another way in each context; the others are the
-weights'. By text alone, a bad cache looks like weights.
-What can mislead it: a text whose tokens cannot be known (left out and counted); tolerances measured on one model.
-Source: `monitor.stats.betabinomial` and `monitor.stats.routing`; margins and rates measured on SmolLM2-135M.
+cache's, and so are all where the endpoint is off in another way in each context, by logprobs or, without, by the
+choices themselves; the others are the weights'.
+What can mislead it: a text whose tokens cannot be known (left out and counted); few flips, whose choices say little of
+their cause (``cause_unsure``); tolerances measured on one model.
+Source: `monitor.stats.betabinomial`, `monitor.stats.routing`, `monitor.stats.choices`; margins and rates measured on
+SmolLM2-135M.
 """
 
 import math
@@ -104,7 +106,6 @@ class GreedyFlips:
 
     def run(self, evidence: Evidence, *, at: datetime, rng: np.random.Generator) -> Verdict:
         """Judge the flips of all scored greedy answers."""
-        del rng
         card = Card(detector=self.kind, version=self.version, statistic="flip_rate", unit="share")
         answers, left_out = greedy_answers(evidence, self.probes or ())
         if len(answers) < self.min_answers:
@@ -114,7 +115,7 @@ class GreedyFlips:
                               details={"n_noncanonical": left_out})  # fmt: skip
             return verdict(card, finding, evidence, at)
         answers = by_text(answers) if says_after_temperature(answers) else answers
-        return verdict(card, self._finding(self._counted(answers, evidence), left_out, evidence), evidence, at)
+        return verdict(card, self._finding(self._counted(answers, evidence), left_out, evidence, rng), evidence, at)
 
     def _counted(self, answers: Sequence[GreedyAnswer], evidence: Evidence) -> _Counts:
         noise = self.noise_nats if is_full(evidence) else self.coarse_noise_nats
@@ -126,13 +127,16 @@ class GreedyFlips:
             near_ties=sum(0 < margin <= noise for answer in answers for margin in answer.margins),
         )  # fmt: skip
 
-    def _finding(self, counts: _Counts, left_out: int, evidence: Evidence) -> Finding:
+    def _finding(self, counts: _Counts, left_out: int, evidence: Evidence, rng: np.random.Generator) -> Finding:
         tolerated = self._tolerated(evidence)
         ratios = flip_log_ratios(counts.k, counts.n, p0=tolerated, rho=self.rho, ratios=RATIOS)
         process = self._evidence(ratios, counts)
         interval = rate_interval(counts.k, counts.n, rho=self.rho)
-        clues = clues_of(counts.answers, counts.flips, routing_share(ratios), cliff_nats=self.cliff_nats)
         status = status_of(process.final, interval, tolerated=tolerated, fail_nats=-math.log(self.alpha))
+        clues = clues_of(
+            counts.answers, counts.flips, routing_share(ratios), cliff_nats=self.cliff_nats,
+            rng=rng if status in {"fail", "suspect"} else None,
+        )  # fmt: skip
         cause, why = named(status, clues.cause(tolerated=tolerated, different_nats=self.different_nats))
         return Finding(
             status=status, cause=cause, reason=_reason(counts, interval, tolerated, why),

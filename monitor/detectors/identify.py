@@ -1,39 +1,32 @@
 """Which known way to change the golden weights explains what the endpoint says?
 
-Needs: top-k logprobs at temperature 0, golden's view of them, and predictions of variants (`weighmaster identify`
-computes them). Statistic: the posterior share of families that are coarser than declared, out of the matched filter of
-`monitor.stats.matched`: observed deviations against predicted ones, sizes included, prompts as clusters.
+Needs: top-k logprobs at temperature 0, or else greedy text, golden's view of it, and predictions of variants
+(`weighmaster identify` and the judge compute them). Statistic: the posterior share of families that are coarser than
+declared, out of the matched filter of `monitor.stats.matched`: observed deviations against predicted ones, sizes
+included, prompts as clusters; of text alone out of `monitor.stats.matched_text`: whose first choices the tokens are.
 Decides: *fail* when variants outside the declared precision have a posterior of `sure`; *suspect* at `likely`; *pass*
 when those within it have `likely`. What no variant predicts is *inconclusive* with the cause ``unexplained``, and so is
 what is not decided yet. The cause names layer and scheme, such as ``weights: Q8_0``.
-What can mislead it: logprobs after the sampler (said, not judged); a scheme that is not in the bank (then the nearest
-is a hint, no finding); schemes that predict the same; roundings of activations and of the KV cache, which cannot be
-predicted exactly; a bank of another checkpoint.
+What can mislead it: a scheme that is not in the bank (then the nearest is a hint, no finding); schemes that predict the
+same; roundings of activations and of the KV cache, which cannot be predicted exactly; a bank of another checkpoint.
+Logprobs after the sampler are not used; what was chosen is. Text shows no 8-bit weights.
 Source: docs/identify.md, measured on llama.cpp.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar
 
 import numpy as np
 
-from monitor.detectors._calls import LEAST_NATS
-from monitor.evidence import (
-    Card,
-    Finding,
-    after_sampler,
-    asked_by,
-    mostly_misread,
-    prompt_of,
-    says_nothing_of_weights,
-    verdict,
-)
+from monitor.detectors._identified import Comparable, comparable
+from monitor.evidence import Card, Finding, asked_by, mostly_misread, says_nothing_of_weights, verdict
 from monitor.results import Evidence, Metric, Status, Verdict
-from monitor.stats.matched import FAITHFUL, GOLDEN, UNEXPLAINED, Candidate, Match, match
-from monitor.stats.matched_space import Floats
+from monitor.stats.checks import Floats
+from monitor.stats.hypotheses import FAITHFUL, GOLDEN, UNEXPLAINED, Candidate
+from monitor.stats.matched import Match
 from monitor.tolerances import FULL, precision_class
 
 _FULL_BITS = 16
@@ -41,22 +34,12 @@ _SHOWN = 6
 _WHOLE = 0.95
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """One position: logprobs of the same tokens by the endpoint, golden and every variant."""
-
-    prompt: str
-    endpoint: Floats
-    golden: Floats
-    predicted: Mapping[str, Floats]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identify:
     """Posterior over variants of the golden weights."""
 
     kind: ClassVar[str] = "identify"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     probes: ClassVar[frozenset[str] | None] = frozenset({"identify"})
     looks_back: ClassVar[int] = 0
     metrics: ClassVar[tuple[Metric, ...]] = (
@@ -71,7 +54,9 @@ class Identify:
     full_precision_nats: float = 0.002
     """KL that faithful engines of full precision may show; where the reference is not calibrated."""
     min_prompts: int = 4
-    """Fewest prompts with logprobs for a verdict."""
+    """Fewest comparable prompts for a verdict."""
+    variants: tuple[str, ...] = ()
+    """Variants to compare with, by name; empty for all that can be predicted."""
 
     def __post_init__(self) -> None:
         if not 0.5 < self.likely <= self.sure < 1:
@@ -80,17 +65,14 @@ class Identify:
             raise ValueError("`full_precision_nats` must be above 0 and `min_prompts` at least 1")
 
     def run(self, evidence: Evidence, *, at: datetime, rng: np.random.Generator) -> Verdict:
-        """Identify what answered, out of all positions with logprobs and predictions."""
+        """Identify what answered, out of all positions with predictions: by logprobs, or else by choices."""
         del rng  # nothing is drawn
         card = Card(detector=self.kind, version=self.version, statistic="coarser_posterior", unit="share")
-        rows = list(_rows(evidence))
-        n_prompts = len({row.prompt for row in rows})
-        if n_prompts < self.min_prompts:
-            return verdict(card, self._nothing(evidence, n_prompts), evidence, at)
-        if after_sampler(place for _, view in asked_by(evidence, self.probes or ()) for place in view.positions):
-            return verdict(card, says_nothing_of_weights(n_prompts), evidence, at)
-        found = matched(evidence, self.faithful_nats(evidence))
-        assert found is not None  # noqa: S101  # there are rows
+        seen = comparable(evidence, self.probes or (), fewest=self.min_prompts)
+        if seen.n_prompts < self.min_prompts:
+            return verdict(card, self._nothing(evidence, seen), evidence, at)
+        found = seen.match(families_of(evidence), self.faithful_nats(evidence))
+        assert found is not None  # noqa: S101  # there are prompts
         return verdict(card, self._finding(found, evidence), evidence, at)
 
     def faithful_nats(self, evidence: Evidence) -> float:
@@ -125,53 +107,33 @@ class Identify:
             return "fail" if outside >= self.sure else "suspect"
         return "pass" if inside >= self.likely else "inconclusive"
 
-    def _nothing(self, evidence: Evidence, n_prompts: int) -> Finding:
+    def _nothing(self, evidence: Evidence, seen: Comparable) -> Finding:
         asked = list(asked_by(evidence, self.probes or ()))
+        if seen.is_sampled and evidence.predictions:
+            return says_nothing_of_weights(len(asked))
         if not asked:
             cause, why = "no_answers", "no answer that golden has looked at"
-        elif not any(place.endpoint_top for _, view in asked for place in view.positions):
-            cause, why = "no_logprobs", "the endpoint returns no logprobs"
         elif not evidence.predictions:
             cause, why = "no_predictions", "nothing was predicted; `weighmaster identify` does that"
+        elif not any(place.endpoint_top or place.rivals for _, view in asked for place in view.positions):
+            cause, why = "no_logprobs", "the endpoint returns no logprobs, and the golden side knows no alternatives"
         else:
             cause, why = "not_comparable", "too few positions that predictions know"
         return Finding(
-            status="inconclusive", cause=cause, n=n_prompts,
-            reason=f"{n_prompts} prompts comparable, {self.min_prompts} needed: {why}",
+            status="inconclusive", cause=cause, n=seen.n_prompts,
+            reason=f"{seen.n_prompts} prompts comparable, {self.min_prompts} needed: {why}",
         )  # fmt: skip
 
 
-def matched(evidence: Evidence, faithful_nats: float) -> Match | None:
-    """Match what `evidence` holds of identification; None when it holds nothing that can be compared."""
-    rows = list(_rows(evidence))
-    if not rows:
-        return None
-    return match(
-        [row.endpoint for row in rows], [row.golden for row in rows],
-        {one.variant: [row.predicted[one.variant] for row in rows] for one in evidence.predictions},
-        {one.variant: one.family for one in evidence.predictions}, [row.prompt for row in rows],
-        faithful_nats=faithful_nats,
-    )  # fmt: skip
+def families_of(evidence: Evidence) -> dict[str, str]:
+    """Families of the variants that were predicted, by name."""
+    return {one.variant: one.family for one in evidence.predictions}
 
 
 def deviations(evidence: Evidence, variant: str) -> tuple[Sequence[Floats], Sequence[Floats]]:
-    """Observed deviations and those that `variant` predicts, position by position: for a picture."""
-    rows = list(_rows(evidence))
+    """Observed deviations and those that `variant` predicts, position by position: for a picture. Empty for text."""
+    rows = comparable(evidence, Identify.probes or ()).rows
     return [row.endpoint - row.golden for row in rows], [row.predicted[variant] - row.golden for row in rows]
-
-
-def _rows(evidence: Evidence) -> Iterator[_Row]:
-    for exchange, view in asked_by(evidence, Identify.probes or ()):
-        known = {one.variant: one.logprobs.get(exchange.exchange_id, ()) for one in evidence.predictions}
-        for at, place in enumerate(view.positions):
-            rows = {name: np.asarray(values[at]) for name, values in known.items() if at < len(values)}
-            if len(rows) < len(known) or not known or not place.endpoint_top:
-                continue
-            table = np.stack([np.asarray(place.endpoint_top), np.asarray(place.golden_top), *rows.values()])
-            kept = table[:, np.isfinite(table).all(axis=0) & (table[0] > LEAST_NATS)]
-            if kept.shape[1]:
-                names = dict(zip(rows, kept[2:], strict=True))
-                yield _Row(prompt_of(exchange), kept[0], kept[1], names)
 
 
 def _bits(precision: str | None) -> int:
@@ -199,10 +161,12 @@ def _cause(first: Candidate, status: Status, causes: Mapping[str, str], found: M
 
 def _sentence(found: Match, first: Candidate, status: Status, evidence: Evidence) -> str:
     declared = evidence.endpoint.precision or "full precision (nothing declared)"
-    text = f"after {found.n_clusters} prompts "
+    by_text = f" ({found.n} tokens of text, no logprobs)" if found.missed else ""
+    text = f"after {found.n_clusters} prompts{by_text} "
     if first.name == UNEXPLAINED:
         near = f"; nearest is {found.nearest.name}" if found.nearest else ""
-        return text + f"the deviation of {found.rms_nats:.2g} nats is not what any variant of the bank predicts{near}"
+        what = "the choice of tokens" if found.missed else f"the deviation of {found.rms_nats:.2g} nats"
+        return text + f"{what} is not what any variant of the bank predicts{near}"
     also = f" (or {', '.join(first.twins)}, which predicts the same)" if first.twins else ""
     family = "golden weights in 16 bit or more" if first.family == FAITHFUL else f"{first.name}{also}"
     share = ""
@@ -228,7 +192,14 @@ def _details(found: Match) -> dict[str, Any]:
         "slope_low": found.slope_low, "slope_high": found.slope_high, "rms_nats": found.rms_nats,
         "residual_nats": found.residual_nats, "log_bayes": found.log_bayes, "rounded_to": found.step or None,
         "design_effect": found.design_effect, "n_positions": found.n, "n_prompts": found.n_clusters,
+        "by": "text" if found.missed else "logprobs", "missed": _fewest_missed(found.missed),
     }  # fmt: skip
+
+
+def _fewest_missed(missed: Mapping[str, int]) -> dict[str, int]:
+    """Tokens that are not the first choice: of golden weights, and of those variants that miss fewest."""
+    known = sorted((name for name in missed if name != GOLDEN), key=missed.__getitem__)
+    return {name: missed[name] for name in ([GOLDEN, *known[:_SHOWN]] if missed else [])}
 
 
 DETECTOR = Identify

@@ -113,7 +113,7 @@ class LogprobProfile:
         mean, low, high = (float(bound[-1]) for bound in (level.mean, level.low, level.high))
         interval = Interval(estimate=mean, low=low, high=high, confidence=0.95)
         status = status_of(process.final, interval, tolerated=tolerated, fail_nats=-math.log(self.alpha))
-        cause, why = named(status, profile.cause(prompt_fault(answers), tolerated))
+        cause, why = named(status, profile.cause(prompt_fault(answers)))
         return Finding(
             status=status, cause=cause, reason=_reason(interval, stretches.size, most, tolerated, why),
             effect=mean, low=low, high=high, n=profile.n_positions, threshold=tolerated,

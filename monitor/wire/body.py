@@ -6,7 +6,7 @@ from typing import Literal
 from monitor.types import Capture, Outcome, Read
 from monitor.wire.asked import Asked
 from monitor.wire.bounds import TooLargeError, check_json, check_lines
-from monitor.wire.chat_state import Answer
+from monitor.wire.chat_state import Answer, Reader
 from monitor.wire.encoding import UndecodableError, decoded, is_plain
 from monitor.wire.error_body import evidence
 from monitor.wire.lenient import NotJsonError, loads
@@ -43,7 +43,7 @@ def sniff(body: bytes, content_type: str) -> Kind:
     return "sse" if "event-stream" in content_type and not start.startswith(b"<") else "other"
 
 
-def read_body(capture: Capture, asked: Asked, reader: type[Answer] = Answer, *, ndjson: bool = False) -> Body:
+def read_body(capture: Capture, asked: Asked, reader: Reader = Answer, *, ndjson: bool = False) -> Body:
     """Read the body of `capture`, whatever it is, with the `reader` of its protocol."""
     encoding = capture.header("content-encoding")
     content_type = (capture.header("content-type") or "").lower()
@@ -59,7 +59,7 @@ def read_body(capture: Capture, asked: Asked, reader: type[Answer] = Answer, *, 
 
 
 def _read(
-    reads: tuple[Read, ...], content_type: str, asked: Asked, reader: type[Answer], *, ndjson: bool
+    reads: tuple[Read, ...], content_type: str, asked: Asked, reader: Reader, *, ndjson: bool
 ) -> Body:  # fmt: skip
     start = _start(reads)
     kind = sniff(start, content_type)
@@ -77,7 +77,7 @@ def _read(
     return body
 
 
-def _read_object(reads: tuple[Read, ...], asked: Asked, reader: type[Answer], *, ndjson: bool) -> Body:
+def _read_object(reads: tuple[Read, ...], asked: Asked, reader: Reader, *, ndjson: bool) -> Body:
     """Read a body that begins with a JSON object: one answer, or the first of many lines."""
     data = b"".join([read.data for read in reads])
     check_json((data.partition(b"\n")[0],) if ndjson else (data,))
@@ -99,7 +99,7 @@ def _start(reads: tuple[Read, ...]) -> bytes:
     return b"".join(pieces)
 
 
-def _read_events(framing: Framing, reader: type[Answer]) -> Body:
+def _read_events(framing: Framing, reader: Reader) -> Body:
     check_json([event.data for event in framing.events])
     answer = reader(streamed=True)
     answer.read_stream(framing)
@@ -116,7 +116,7 @@ def _is_error_line(line: str) -> bool:
     return text.startswith(("error:{", '{"error":'))
 
 
-def _read_json(data: bytes, asked: Asked, reader: type[Answer]) -> Body:
+def _read_json(data: bytes, asked: Asked, reader: Reader) -> Body:
     answer = reader(streamed=False)
     try:
         value, forgiven = loads(data.removeprefix(_BOM))

@@ -1,6 +1,6 @@
 """A chat answer while its events come in: one mutable record, filled field by field and never by early exit."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,13 +16,19 @@ from monitor.wire.usage import completion_count, is_shallow
 
 _ABSENT = object()
 
+Reader = Callable[..., "Answer"]
+"""Makes an empty `Answer` of a protocol, told whether it is ``streamed``."""
+
+Told = Callable[["Answer", Event], None]
+"""Hears of an event and of the answer with it."""
+
 
 @dataclass(slots=True)
 class Answer:
     """What has been read so far. Stamps are of the reads that completed the events; None where nothing was seen.
 
     ``first_tokens`` is the number of tokens in the first token event, if the endpoint said so. ``cut_tail`` says that
-    the body ended within an event.
+    the body ended within an event. ``told`` hears of every event of a stream once it is read.
     """
 
     streamed: bool
@@ -44,6 +50,7 @@ class Answer:
     ignored_events: int = 0
     parse_errors: int = 0
     cut_tail: bool = False
+    told: Told | None = None
     _billed: float | None = None
     _rest: dict[str, Any] | None = None
     _repeats: Repeats = field(default_factory=Repeats)
@@ -53,9 +60,13 @@ class Answer:
         whole = len(framing.events) - framing.unterminated
         for event in framing.events[:whole]:
             self._read_event(event)
+            if self.told is not None:
+                self.told(self, event)
         for event in framing.events[whole:]:
             self.flags["unterminated_final_event"] = None
             self._read_event(event, unfinished=True)
+            if self.told is not None:
+                self.told(self, event)
 
     def _read_event(self, event: Event, *, unfinished: bool = False) -> None:
         at_ns, name, data = event
@@ -191,6 +202,9 @@ class Answer:
                 state.add_finish(finish)
             if (logprobs := raw.get("logprobs")) is not None:
                 n_entries += state.add_logprobs(logprobs)
+            if (own := raw.get("usage")) is not None and not isinstance(usage, dict):
+                self.flags["usage_in_choice"] = None
+                self._read_usage(own)
         if not token:
             return
         if self.ttft_ns is None:

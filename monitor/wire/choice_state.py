@@ -48,6 +48,8 @@ class ChoiceState:
             self.flags["delta_missing" if raw is None else "odd_type:delta"] = None
             return False
         delta = read_delta(raw, self.flags)
+        if delta.content and delta.reasoning:
+            self.flags["mixed_delta"] = None
         self.add(delta, at_ns, whole=False)
         return delta.is_token
 

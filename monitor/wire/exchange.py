@@ -6,7 +6,7 @@ from monitor.types import Capture, Choice, Exchange, Outcome
 from monitor.wire.asked import asked_for
 from monitor.wire.body import Body, read_body
 from monitor.wire.bounds import MAX_TOKENS
-from monitor.wire.chat_state import Answer
+from monitor.wire.chat_state import Answer, Reader
 from monitor.wire.conformance import conformance_flags, is_implausible, spent_on_reasoning
 from monitor.wire.outcome import answer_outcome, status_outcome, transport_outcome
 from monitor.wire.retry_after import retry_after_s
@@ -14,7 +14,7 @@ from monitor.wire.timing import FIRST_UNKNOWN, is_buffered, is_first_unknown, ra
 from monitor.wire.usage import UsageReading, read_usage
 
 
-def exchange_of(capture: Capture, reader: type[Answer] = Answer, *, ndjson: bool = False) -> Exchange:
+def exchange_of(capture: Capture, reader: Reader = Answer, *, ndjson: bool = False) -> Exchange:
     """Return the record of one attempt. Never raises for what an endpoint sent.
 
     Parameters

@@ -19,7 +19,7 @@ class OpenAIChat(Speaker):
     kind = "openai_chat"
     path = "/chat/completions"
     says = frozenset(
-        {"messages", "max_tokens", "temperature", "top_p", "seed", "top_logprobs", "tools", "reasoning_off"}
+        {"messages", "max_tokens", "temperature", "top_p", "seed", "top_logprobs", "tools", "reasoning_off", "extra"}
     )  # fmt: skip
 
     def body(self, request: Request, model: str) -> bytes:
@@ -38,7 +38,7 @@ class OpenAIChat(Speaker):
             wanted |= {"logprobs": True, "top_logprobs": request.top_logprobs}
         if request.tools:
             wanted["tools"] = list(request.tools)
-        return dumped(wanted | self.extras(request))
+        return dumped(wanted | self.extras(request) | dict(request.extra))
 
 
 PROTOCOL = OpenAIChat(dialect=DIALECT)

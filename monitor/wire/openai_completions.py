@@ -5,10 +5,11 @@ parallel arrays, llama.cpp in the shape of chat completions. Both are read.
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from monitor.types import Capture, Exchange, Request
-from monitor.wire.chat_state import Answer
+from monitor.wire.chat_state import Answer, Told
 from monitor.wire.dialects.openai import DIALECT
 from monitor.wire.echo import without_echo
 from monitor.wire.exchange import exchange_of
@@ -56,9 +57,9 @@ class OpenAICompletions(Speaker):
             wanted["echo"] = True
         return dumped(wanted | self.extras(request))
 
-    def decode(self, capture: Capture) -> Exchange:
+    def decode(self, capture: Capture, *, told: Told | None = None) -> Exchange:
         """Return the record of one attempt, an echoed prompt apart. Never raises for what an endpoint sent."""
-        exchange = exchange_of(capture, self.reader)
+        exchange = exchange_of(capture, partial(self.reader, told=told))
         usual = {"legacy_shape"}  # a conformance finding in chat answers only
         exchange = replace(exchange, flags=tuple(flag for flag in exchange.flags if flag not in usual))
         return without_echo(exchange, capture)

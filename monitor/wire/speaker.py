@@ -7,23 +7,24 @@ for: what has none is reported, never dropped in silence.
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any, ClassVar
 from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
 import orjson
 
 from monitor.types import Capture, Exchange, Request
-from monitor.wire.chat_state import Answer
+from monitor.wire.chat_state import Answer, Told
 from monitor.wire.exchange import exchange_of
 from monitor.wire.wording import Dialect, Wording
 
 SAYABLE = (
     "messages", "prompt", "echo", "max_tokens", "temperature", "top_p", "seed", "top_logprobs", "tools",
-    "reasoning_off",
+    "reasoning_off", "extra",
 )  # fmt: skip
 """The fields of a `Request` that a protocol or dialect may have no word for."""
 
-_UNSET: dict[str, Any] = {item.name: item.default for item in fields(Request)} | {"messages": ()}
+_UNSET: dict[str, Any] = {item.name: item.default for item in fields(Request)} | {"messages": (), "extra": {}}
 SAMPLING = ("temperature", "top_p", "seed")
 
 
@@ -49,9 +50,12 @@ class Speaker(ABC):
     def body(self, request: Request, model: str) -> bytes:
         """Return the exact bytes to send; what cannot be said is left out (see `unsupported`)."""
 
-    def decode(self, capture: Capture) -> Exchange:
-        """Return the record of `capture`; never raises for what an endpoint sent. Independent of the dialect."""
-        return exchange_of(capture, self.reader, ndjson=self.ndjson)
+    def decode(self, capture: Capture, *, told: Told | None = None) -> Exchange:
+        """Return the record of `capture`; never raises for what an endpoint sent. Independent of the dialect.
+
+        `told` hears of every event of a stream once it is read.
+        """
+        return exchange_of(capture, partial(self.reader, told=told), ndjson=self.ndjson)
 
     def unsayable(self, request: Request) -> set[str]:
         """Return fields whose content has no form in this protocol, such as a message of an unknown role."""

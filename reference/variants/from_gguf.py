@@ -66,6 +66,7 @@ def _convert(source: Path, fresh: Path) -> None:
         tokenizer = transformers.AutoTokenizer.from_pretrained(source.parent, **place)
         config = transformers.AutoConfig.from_pretrained(source.parent, **place)
         model = _dequantised(source, config)
+    # The package gguf raises NotImplementedError for block types that it has no code for.
     except (OSError, ValueError, KeyError, NotImplementedError) as error:
         raise GoldenError(f"{source}: transformers cannot read this GGUF: {error}") from error
     model.save_pretrained(fresh)

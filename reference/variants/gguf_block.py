@@ -14,7 +14,7 @@ import numpy as np
 from reference.variants.variant import Variant, Weights
 
 Type = Literal["Q8_0", "Q5_0", "Q4_0", "Q4_1"]
-_FAMILIES = {"Q8_0": "Q8_0", "Q5_0": "5-bit", "Q4_0": "4-bit", "Q4_1": "4-bit"}
+_FAMILIES = {"Q8_0": "8-bit", "Q5_0": "5-bit", "Q4_0": "4-bit", "Q4_1": "4-bit"}
 _BLOCK = 32
 
 

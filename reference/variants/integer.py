@@ -34,8 +34,8 @@ class Integer(Variant):
 
     @property
     def family(self) -> str:
-        """``int8`` or ``4-bit``."""
-        return "int8" if self.bits == 8 else "4-bit"
+        """``8-bit`` or ``4-bit``."""
+        return f"{self.bits}-bit"
 
     def apply(self, name: str, weight: Weights) -> Weights:
         """Round linear layers."""

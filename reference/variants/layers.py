@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
+from monitor.errors import GoldenError
 from reference.variants.variant import Part, Variant
 
 _NUMBER = re.compile(r"\.layers\.(\d+)\.")
@@ -51,7 +52,10 @@ class Layers(Variant):
 
 
 def _n_layers(config: Mapping[str, Any]) -> int:
-    return int(config["num_hidden_layers"])
+    found = config.get("num_hidden_layers")
+    if not isinstance(found, int):
+        raise GoldenError("config.json has no num_hidden_layers: the stack of this model is not described there")
+    return found
 
 
 VARIANT = Layers

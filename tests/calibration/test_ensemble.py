@@ -85,7 +85,7 @@ def test_the_standard_ladder_is_in_the_bank() -> None:
 
 def test_stopped_too_early_is_said() -> None:
     with pytest.raises(GoldenError, match="too few members were measured"):
-        calibrate._result([], 8)
+        calibrate._result([], "some model", 8, {})
 
 
 @pytest.mark.lab
@@ -94,7 +94,8 @@ def test_real_degraded_servers_lie_beyond_the_faithful_tolerance(
     golden_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Oracle: the ladder measured before on these weights (KL 0.06 and more for KV q4_0 and Q4_0)."""
-    code = calibrate.run(golden_home, tmp_path, n_prompts=6, variants=("Q4_0", "kv-4"), as_json=True)
+    plan = calibrate.Plan(n_prompts=4, variants=("Q4_0", "kv-4"), device="cpu")
+    code = calibrate.run(golden_home, None, plan, tmp_path, as_json=True)
     document = json.loads(capsys.readouterr().out)
     assert code == 0
     assert document == json.loads((tmp_path / "calibration.json").read_text("utf-8"))

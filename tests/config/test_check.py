@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import pytest
 from rich.console import Console
 
-from jobs.check import as_json, every_text, plan_rows, plan_table, plan_view, total, usd_text
+from jobs.check import as_json, plan_rows, plan_table, plan_view, total, usd_text
+from monitor.cadence import duration_text
 from monitor.config import Config, load
 from tests.config.catalogue import CATALOGUES
 
@@ -72,7 +73,7 @@ def test_table_says_unknown() -> None:
 def viewed(one: Config, width: int) -> str:
     console = Console(width=width, color_system=None)
     with console.capture() as capture:
-        console.print(plan_view(plan_rows(one), width))
+        console.print(plan_view(one, width))
     return capture.get()
 
 
@@ -107,7 +108,34 @@ def test_json() -> None:
 
 @pytest.mark.parametrize(("seconds", "text"), [(90, "90s"), (600, "10m"), (3600, "1h"), (86400, "1d"), (5400, "90m")])
 def test_intervals_read_as_written(seconds: float, text: str) -> None:
-    assert every_text(seconds) == text
+    assert duration_text(seconds) == text
+
+
+BUDGETS = """
+endpoints:
+  - {name: a/tight, base_url: http://h, model: m, budget_tokens_per_day: 19_000}
+  - {name: a/paid, base_url: http://h, model: m, price_in_usd: 2, price_out_usd: 10, budget_usd_per_day: 0.2}
+  - {name: a/free, base_url: http://h, model: m}
+probes:
+  - {kind: speed, every: 7h, endpoints: [a/paid]}
+  - {kind: speed, every: 1h, endpoints: [a/tight]}
+  - {kind: logprobs, cron: "0 9 * * mon-fri", endpoints: [a/paid]}
+"""
+
+
+def test_the_busiest_day_beside_the_budget() -> None:
+    """24 runs of 820 tokens are 19,680; four runs of 0.0042 USD and one of 1,280 tokens at 2 USD per million."""
+    tight, paid = as_json(load(BUDGETS, {}, CATALOGUES))["budgets"]
+    assert (tight["endpoint"], tight["tokens_planned"], tight["over"]) == ("a/tight", 19_680, True)
+    assert (paid["usd_planned"], paid["over"]) == (pytest.approx(4 * 0.0042 + 0.00256), False)
+    shown = " ".join(viewed(load(BUDGETS, {}, CATALOGUES), 100).split())
+    assert "a/tight: 19,680 of 19,000 tokens at most: over, the last runs of such a day will be skipped" in shown
+    assert "a/paid: 0.0194 of 0.2 USD at most" in shown
+    assert "0 9 * * mon-fri" in shown
+
+
+def test_without_budgets_there_is_no_word_of_them() -> None:
+    assert "Budget" not in viewed(config(), 100)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from monitor.config import json_schema
+from monitor.config_types import PlanEntry
 from tests.config.catalogue import CATALOGUES, LogprobFidelity, Speed
 
 VALID = Path(__file__).with_name("valid.yaml")
@@ -40,6 +41,9 @@ def test_the_valid_file_fits() -> None:
         {"probes": [{"kind": "sped", "every": "10m"}]},
         {"probes": [{"kind": "speed", "every": "10m", "top_k": 3}]},
         {"probes": [{"kind": "speed", "every": 10}]},
+        {"probes": [{"kind": "speed", "every": "1h for 14d"}]},
+        {"probes": [{"kind": "speed", "cron": ["0 9 * * *"]}]},
+        {"maintenance": [{"start": "2026-12-01"}]},
         {"detectors": {"logprob_fidelty": {}}},
         {"detectors": {"logprob_fidelity": {"fail_nats": "x"}}},
         {"store": {"paht": "x"}},
@@ -56,14 +60,14 @@ def test_mistakes_do_not_fit(change: dict[str, Any]) -> None:
 def test_probes_and_detectors_bring_their_fields_with_descriptions() -> None:
     speed, fidelity = SCHEMA["$defs"]["Speed"], SCHEMA["$defs"]["LogprobFidelity"]
     assert speed["description"] == "How fast does it answer?"
-    assert set(speed["properties"]) == {item.name for item in fields(Speed)} | {"kind", "every", "endpoints"}
+    assert set(speed["properties"]) == {item.name for item in fields(Speed)} | {item.name for item in fields(PlanEntry)}
     assert speed["properties"]["max_tokens"]["description"] == "Length of each answer."
     assert speed["properties"]["max_tokens"]["default"] == 64
     assert set(fidelity["properties"]) == {item.name for item in fields(LogprobFidelity)}
 
 
 def test_every_key_of_the_file_is_described() -> None:
-    own = ["StoreConfig", "DashboardConfig", "AgentConfig", "ReferenceConfig", "EndpointEntry"]
+    own = ["StoreConfig", "DashboardConfig", "AgentConfig", "ReferenceConfig", "EndpointEntry", "MaintenanceEntry"]
     bare = [
         f"{name}.{key}" for name in own for key, about in SCHEMA["$defs"][name]["properties"].items()
         if not about.get("description")

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from jobs.check import as_json
 from jobs.init_text import Found, config_text
 from jobs.settings import catalogues, load_config
 from monitor.config import json_schema, load
+from monitor.config_types import PlanEntry
 from monitor.errors import ConfigError, UsageError
 
 ROOT = Path(__file__).parents[2]
@@ -55,8 +57,9 @@ def test_the_schema_of_the_real_catalogue_names_every_probe_and_detector() -> No
 def test_the_docs_name_every_key_of_the_file() -> None:
     text = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
     schema = json_schema(catalogues(detectors=False))
-    own = ["StoreConfig", "DashboardConfig", "AgentConfig", "ReferenceConfig", "EndpointEntry"]
+    own = ["StoreConfig", "DashboardConfig", "AgentConfig", "ReferenceConfig", "EndpointEntry", "MaintenanceEntry"]
     keys = set(schema["properties"]).union(*(schema["$defs"][name]["properties"] for name in own))
+    keys |= {item.name for item in fields(PlanEntry)}
     assert sorted(key for key in keys if f"`{key}`" not in text) == []
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from monitor.cadence import every
 from monitor.config import AgentConfig, Config, ProbePlan, ReferenceConfig, load
 from monitor.errors import ConfigError
 from monitor.types import Endpoint
@@ -54,10 +55,10 @@ def test_keys_are_trimmed_and_empty_means_none() -> None:
 def test_plans() -> None:
     assert full().plans == (
         ProbePlan(
-            probe=Speed(max_tokens=128, modes=("cold", "warm")), every_s=600.0, endpoints=("acme/llama-3.3-70b",)
+            probe=Speed(max_tokens=128, modes=("cold", "warm")), cadence=every(600.0), endpoints=("acme/llama-3.3-70b",)
         ),
-        ProbePlan(probe=Speed(), every_s=5400.0, endpoints=("other/x",)),
-        ProbePlan(probe=Logprobs(), every_s=86400.0, endpoints=("acme/llama-3.3-70b", "other/x")),
+        ProbePlan(probe=Speed(), cadence=every(5400.0), endpoints=("other/x",)),
+        ProbePlan(probe=Logprobs(), cadence=every(86400.0), endpoints=("acme/llama-3.3-70b", "other/x")),
     )
 
 

@@ -18,13 +18,17 @@ from tests.detectors.made_drawn import drawn_evidence, faithful_answers
 from tests.detectors.made_greedy import faithful_context, faithful_greedy
 from tests.detectors.made_history import faithful_border, steady_logprobs, steady_speed
 from tests.detectors.made_identify import identify_evidence
+from tests.faults.honest import honest_evidence
+from tests.shape.made import steady
+from tests.tools.made_evidence import tools_evidence
 
 DETECTORS: dict[str, Any] = scan(monitor.detectors, "DETECTOR")
 FED: dict[str, Callable[[], Evidence]] = {
     "sampler": drawn_evidence, "two_sample": faithful_answers,
     "border": faithful_border, "logprob_history": steady_logprobs, "speed_shift": steady_speed,
     "greedy_flips": faithful_greedy, "logprob_profile": faithful_greedy, "long_context": faithful_context,
-    "identify": identify_evidence,
+    "identify": identify_evidence, "tool_calls": tools_evidence, "shape": steady,
+    "parameters": honest_evidence,
 }  # fmt: skip
 """Faithful evidence for detectors that need other probes than `logprobs`."""
 

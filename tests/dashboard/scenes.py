@@ -6,7 +6,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from monitor.results import Incident, Observation, Run, RunRecord, Status, Verdict
+from monitor.incident import Incident
+from monitor.results import Observation, Run, RunRecord, Status, Verdict
 from monitor.types import Choice, Endpoint, Exchange, Outcome, Request
 from tests.dashboard.store import Record
 

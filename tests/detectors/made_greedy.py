@@ -136,6 +136,31 @@ def _listed(
     return TokenLogprob(token=f"t{first}", logprob=float(served[first]), top=top), seen
 
 
+def spoken(n: int, tokens: int, *, token: float = 0.0, context: float = 0.0, seed: int = 0) -> Evidence:
+    """Answers of which only the text is known, of an endpoint whose logits are off as in `leaning`."""
+    rng = np.random.default_rng(seed)
+    bias = np.random.default_rng(12345).normal(0, 1, VOCABULARY) * token
+    base = greedy_evidence([[0.0] * tokens] * n)
+    views = {
+        key: replace(view, positions=tuple(_heard(rng, place, bias, context) for place in range(tokens)))
+        for key, view in base.golden.items()
+    }
+    return replace(base, golden=views)
+
+
+def _heard(rng: np.random.Generator, place: int, bias: np.ndarray, context: float) -> GoldenPosition:
+    logits = rng.normal(0, 2.5, VOCABULARY)
+    golden = logits - np.logaddexp.reduce(logits)
+    chosen = int((logits + bias + rng.normal(0, 1, VOCABULARY) * context).argmax())
+    near = [int(token) for token in np.argsort(golden)[::-1] if golden[token] > golden.max() - 4.0]
+    return GoldenPosition(
+        position=place, token_id=chosen, golden_logprob=float(golden[chosen]),
+        golden_rank=int((golden > golden[chosen]).sum()), golden_entropy_nats=1.0,
+        golden_top1_logprob=float(golden.max()), endpoint_logprob=None, endpoint_at_golden_top1=None, top1_same=None,
+        rivals=tuple((token, float(golden[token])) for token in near),
+    )  # fmt: skip
+
+
 def after_temperature(made: Evidence) -> Evidence:
     """The same answers from an endpoint whose logprobs give all to the chosen token."""
     views = {

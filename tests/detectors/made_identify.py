@@ -13,8 +13,8 @@ Floats = NDArray[np.float64]
 
 VARIANTS: Mapping[str, tuple[str, str, float]] = {
     "bf16": ("bf16-class", "weights", 0.012), "fp8-channel": ("fp8", "weights", 0.23),
-    "Q8_0": ("Q8_0", "weights", 0.07), "Q5_0": ("5-bit", "weights", 0.55), "Q4_0": ("4-bit", "weights", 1.07),
-    "int8-g64": ("int8", "weights", 0.075), "kv-4": ("KV", "kv_cache", 0.7),
+    "Q8_0": ("8-bit", "weights", 0.07), "Q5_0": ("5-bit", "weights", 0.55), "Q4_0": ("4-bit", "weights", 1.07),
+    "int8-g64": ("8-bit", "weights", 0.075), "kv-4": ("KV", "kv_cache", 0.7),
     "layers-2": ("layers", "different_model", 1.1),
     "rope-x0.1": ("RoPE", "engine", 0.47), "Q2_K": ("2-bit", "weights", 2.2),
 }  # fmt: skip
@@ -79,6 +79,61 @@ def identify_evidence(
     return Evidence(
         endpoint=endpoint(precision=precision), runs=(replace(run_of(), probe="identify"),), exchanges=exchanges,
         golden=views, predictions=predictions,
+    )  # fmt: skip
+
+
+def text_evidence(
+    name: str | None = None, *, seed: int = 0, n: int = 8, tokens: int = 12, noise: float = 0.02,
+    precision: str | None = None, without: tuple[str, ...] = (), share: float = 1.0,
+) -> Evidence:  # fmt: skip
+    """Greedy answers of an endpoint that gives no logprobs: at every position it takes the likeliest of its own."""
+    made = world(seed, n=n * tokens, noise=noise)
+    gone = np.repeat(np.random.default_rng(seed).random(n) < share, tokens)
+    served = np.where(gone[:, None], made.served(name), made.served(None))
+    exchanges = tuple(exchange(index) for index in range(n))
+    views: dict[str, GoldenView] = {}
+    rows: dict[str, dict[str, tuple[tuple[float, ...], ...]]] = {
+        variant: {} for variant in VARIANTS if variant not in without
+    }  # fmt: skip
+    for index, one in enumerate(exchanges):
+        places = range(index * tokens, (index + 1) * tokens)
+        views[one.exchange_id] = GoldenView(
+            exchange_id=one.exchange_id, run_id="r1", prompt_tokens=30, tokens_from="text", canonical=True,
+            positions=tuple(_choice(t, made.golden[at], int(served[at].argmax())) for t, at in enumerate(places)),
+        )
+        for variant, known in rows.items():
+            known[one.exchange_id] = tuple(
+                tuple((made.golden + made.deviations[variant])[at].tolist()) for at in places
+            )
+    predictions = tuple(
+        Prediction(variant=variant, family=VARIANTS[variant][0], cause=VARIANTS[variant][1], logprobs=known)
+        for variant, known in rows.items()
+    )
+    return Evidence(
+        endpoint=endpoint(precision=precision), runs=(replace(run_of(), probe="identify"),), exchanges=exchanges,
+        golden=views, predictions=predictions,
+    )  # fmt: skip
+
+
+def after_sampler(made: Evidence) -> Evidence:
+    """The same answers from an endpoint that gives all probability to the token that it takes, and lists the others."""
+    views = {
+        key: replace(view, positions=tuple(
+            replace(one, endpoint_top=tuple(
+                0.0 if value == max(one.endpoint_top) else -50.0 for value in one.endpoint_top
+            ))
+            for one in view.positions
+        ))
+        for key, view in made.golden.items()
+    }  # fmt: skip
+    return replace(made, golden=views)
+
+
+def _choice(position: int, golden: Floats, chosen: int) -> GoldenPosition:
+    return GoldenPosition(
+        position=position, token_id=chosen, golden_logprob=float(golden[chosen]), golden_rank=None,
+        golden_entropy_nats=1.0, golden_top1_logprob=float(golden[0]), endpoint_logprob=None,
+        endpoint_at_golden_top1=None, top1_same=None, rivals=tuple(enumerate(golden.tolist())),
     )  # fmt: skip
 
 

@@ -22,7 +22,7 @@ def test_answers_of_one_token_have_neither_slope_nor_second_half() -> None:
     assert found.start == found.first_half == pytest.approx(found.mean)
     assert not found.grows
     assert not found.fades
-    assert "nothing known in second ones" in found.cause(None, 0.002)[1]
+    assert "nothing known in second ones" in found.cause(None)[1]
 
 
 def test_longer_answers_have_all_of_them() -> None:

@@ -8,11 +8,27 @@ import pytest
 from monitor.detectors.greedy_flips import DETECTOR, GreedyFlips
 from monitor.results import Evidence, Tolerances, Verdict
 from tests.detectors.made import AT, evidence
-from tests.detectors.made_greedy import after_temperature, flips, greedy_evidence, leaning
+from tests.detectors.made_greedy import after_temperature, flips, greedy_evidence, leaning, spoken
 
 
 def judge(made: Evidence, **settings: float) -> Verdict:
     return GreedyFlips(**settings).run(made, at=AT, rng=np.random.default_rng(0))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("token", "context", "cause"), [(0.8, 0.0, "weights"), (0.0, 0.8, "kv_cache")])
+def test_by_text_alone_choices_tell_weights_from_the_cache(token: float, context: float, cause: str) -> None:
+    """Oracle: the share of the error that the token has everywhere, which is 1 and 0."""
+    found = [judge(spoken(32, 12, token=token, context=context, seed=seed)) for seed in range(5)]
+    assert [(verdict.status, verdict.cause) for verdict in found] == [("fail", cause)] * 5
+    assert np.mean([verdict.details["token_share"] for verdict in found]) == pytest.approx(float(token > 0), abs=0.25)
+    assert not any(verdict.details["cause_unsure"] for verdict in found)
+
+
+def test_few_choices_leave_the_cause_unsure() -> None:
+    """A share of one half by chance: with 6 answers two standard deviations reach across the limit."""
+    verdict = judge(spoken(6, 12, token=0.5, context=0.5))
+    assert verdict.status in {"fail", "suspect"}
+    assert verdict.details["cause_unsure"]
 
 
 def test_a_faithful_endpoint_passes_within_one_run() -> None:

@@ -7,10 +7,10 @@ import pytest
 
 from monitor.detectors.identify import Identify
 from monitor.evidence import asked_by
-from monitor.results import Evidence, Verdict
+from monitor.results import Evidence, Prediction, Verdict
 from tests.detectors.made import AT
 from tests.detectors.made_greedy import after_temperature
-from tests.detectors.made_identify import identify_evidence
+from tests.detectors.made_identify import after_sampler, identify_evidence, text_evidence
 
 
 def judged(evidence: Evidence) -> Verdict:
@@ -70,11 +70,70 @@ def test_without_predictions_nothing_is_said() -> None:
     assert (found.status, found.cause) == ("inconclusive", "no_predictions")
 
 
-@pytest.mark.parametrize("name", [None, "Q4_0"])
-def test_logprobs_after_the_sampler_are_not_judged(name: str | None) -> None:
-    # Oracle: all of the probability is on one token wherever golden is unsure; no weights can be told by that.
-    found = judged(after_temperature(identify_evidence(name, n=40)))
+def test_logprobs_after_the_sampler_tell_by_what_was_chosen() -> None:
+    # Oracle: what was served. All of the probability is on one token wherever golden is unsure; which one is left.
+    assert judged(after_sampler(identify_evidence(None, n=40, noise=0.005))).status in {"pass", "inconclusive"}
+    found = judged(after_sampler(identify_evidence("Q4_0", n=40)))
+    assert (found.status, found.cause, found.details["by"]) == ("fail", "weights: Q4_0", "text")
+
+
+def test_one_logprob_after_the_sampler_tells_nothing() -> None:
+    made = after_temperature(identify_evidence("Q4_0", n=40))
+    views = {
+        key: replace(view, positions=tuple(
+            replace(one, endpoint_top=one.endpoint_top[:1], golden_top=one.golden_top[:1]) for one in view.positions
+        ))
+        for key, view in made.golden.items()
+    }  # fmt: skip
+    rows = tuple(
+        replace(one, logprobs={key: tuple(row[:1] for row in some) for key, some in one.logprobs.items()})
+        for one in made.predictions
+    )
+    found = judged(replace(made, golden=views, predictions=rows))
     assert (found.status, found.cause, found.n) == ("inconclusive", "logprob_semantics", 40)
+
+
+@pytest.mark.parametrize("name", ["Q4_0", "Q5_0", "rope-x0.1", "layers-2"])
+def test_text_names_what_is_served(name: str) -> None:
+    # Oracle: what was served. 96 tokens of 8 answers.
+    found = judged(text_evidence(name))
+    assert found.status == "fail"
+    assert found.cause is not None
+    assert found.cause.endswith(name)
+    assert (found.n, found.details["by"]) == (96, "text")
+    assert found.details["missed"][name] < found.details["missed"]["golden"] / 3
+
+
+def test_text_of_golden_weights_is_no_scheme() -> None:
+    # Oracle: type I error over seeds.
+    found = [judged(text_evidence(None, seed=seed)) for seed in range(40)]
+    assert all(one.status in {"pass", "inconclusive"} for one in found)
+    assert all(one.details["schemes"][0]["family"] == "bf16-class" for one in found)
+
+
+def test_text_of_what_is_not_in_the_bank_is_unexplained() -> None:
+    found = [judged(text_evidence("Q4_0", seed=seed, without=("Q4_0",))) for seed in range(20)]
+    assert all((one.status, one.cause) == ("inconclusive", "unexplained") for one in found)
+
+
+def test_text_of_a_share_is_routing() -> None:
+    found = judged(text_evidence("Q4_0", n=40, share=0.4))
+    assert (found.status, found.cause) == ("fail", "routing: Q4_0")
+    assert found.details["share_low"] < 0.4 < found.details["share_high"]
+
+
+def test_text_does_not_know_samplers_and_odd_splits() -> None:
+    # Oracle: golden's first choice is that of golden at another temperature, and a text that was split otherwise tells
+    # nothing.
+    made = text_evidence(None)
+    hot = Prediction(variant="temperature-1.1", family="sampler", cause="sampler", logprobs={
+        key: tuple(tuple(value / 1.1 for _, value in place.rivals) for place in view.positions)
+        for key, view in made.golden.items()
+    })  # fmt: skip
+    names = [one["name"] for one in judged(replace(made, predictions=(*made.predictions, hot))).details["schemes"]]
+    assert "temperature-1.1" not in names
+    odd = {key: replace(view, canonical=False) for key, view in made.golden.items()}
+    assert judged(replace(made, golden=odd)).cause == "not_comparable"
 
 
 def test_another_prompt_is_not_blamed_on_weights() -> None:

@@ -75,6 +75,14 @@ def test_some_answers_off_and_the_others_clean_is_routing() -> None:
     assert verdict.details["within_nats"] < 1e-6
 
 
+def test_answers_on_both_sides_of_the_tolerance_are_one_kind() -> None:
+    """Logits off by 0.09 in every context are 0.004 nats on average: some answers are within 0.002, none is clean."""
+    found = [judge(leaning(40, 4, context=0.09, seed=seed)) for seed in range(10)]
+    assert any(verdict.details["within_nats"] is not None for verdict in found)
+    assert {verdict.cause for verdict in found if verdict.status in {"fail", "suspect"}} == {"weights"}
+    assert sum(verdict.status in {"fail", "suspect"} for verdict in found) >= 5
+
+
 def test_8_bit_is_allowed_where_declared() -> None:
     """Logits off by 0.1 are 0.005 nats: above what 16 bit may show, below what 8 bit may."""
     assert judge(leaning(40, 32, token=0.1, precision="bf16")).status in {"fail", "suspect"}

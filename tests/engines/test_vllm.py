@@ -5,7 +5,7 @@ Not part of a plain test run: ``make test-vllm`` installs vLLM and runs this.
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,8 +24,9 @@ from monitor.config_types import ReferenceConfig
 from monitor.detectors.accounting import Accounting
 from monitor.detectors.availability import Availability
 from monitor.detectors.logprob_fidelity import LogprobFidelity
-from monitor.ports import Floats, Scores, ScoreTask
+from monitor.ports import Floats, Probe, Scores, ScoreTask
 from monitor.types import Endpoint
+from probes.greedy import Greedy
 from probes.heartbeat import Heartbeat
 from probes.logprobs import Logprobs
 from probes.prompts import PROMPTS
@@ -108,7 +109,7 @@ def test_it_keeps_the_contract_of_a_scorer(served: Served) -> None:
 
 @FP32
 async def test_as_an_endpoint_it_passes(served: Served, golden: TorchEngine) -> None:
-    shown = await verdict_on(served, golden)
+    shown = await verdict_on(served, golden, [Logprobs()])
     assert (shown["status"], shown["outcomes"]) == ("pass", {"ok": 32}), shown["reason"]
     assert shown["prompt_token_match"] == {"k": 32, "n": 32}
     assert shown["kl_high"] < 1e-5
@@ -118,13 +119,17 @@ async def test_as_an_endpoint_it_passes(served: Served, golden: TorchEngine) -> 
 async def test_bf16_is_faithful_and_not_the_same(
     served: Served, golden: TorchEngine, tasks: list[ScoreTask]
 ) -> None:
-    """The power of the bounds above: rounding to bfloat16 exceeds them by far, and is allowed."""
+    """The power of the bounds above: rounding to bfloat16 exceeds them by far, and is allowed.
+
+    32 prompts do not show the latter: one of them (``greeting``, 0.0068 nats) carries the interval beyond 0.002. With
+    64 more, as `greedy` asks them, it ends at 0.0014.
+    """
     own, _ = deltas(scored(served, tasks), golden.score(tasks))
     tell(served.dtype, positions=len(own), max=own.max(), mean=own.mean())
     assert own.mean() > 1e-3
-    shown = await verdict_on(served, golden)
-    assert 1e-5 < shown["kl"] < LogprobFidelity().full_precision_nats
-    assert shown["status"] in {"pass", "inconclusive"}, shown["reason"]
+    shown = await verdict_on(served, golden, [Logprobs(), Greedy(prompts=64, tokens=8)])
+    assert shown["status"] == "pass", shown["reason"]
+    assert 1e-5 < shown["kl"] <= shown["kl_high"] < LogprobFidelity().full_precision_nats
 
 
 @contextmanager
@@ -152,7 +157,7 @@ def deltas(found: list[Scores], expected: list[Scores]) -> tuple[Floats, Floats]
     return own, top[~np.isnan(top)]
 
 
-async def verdict_on(served: Served, golden: TorchEngine) -> dict[str, Any]:
+async def verdict_on(served: Served, golden: TorchEngine, probes: Sequence[Probe]) -> dict[str, Any]:
     """What the product says about an endpoint that declares full precision."""
     endpoint = Endpoint(name="vllm/own", provider="vllm", base_url=served.url, model=MODEL, reference="golden",
                         precision="bf16")  # fmt: skip
@@ -161,7 +166,7 @@ async def verdict_on(served: Served, golden: TorchEngine) -> dict[str, Any]:
         client = http_client(endpoint, None, clock, heartbeat)
         try:
             prober = Prober(clock=clock, vantage="test", version="0", seed=1, concurrency=1)
-            probed = await probe_endpoint(endpoint, client, [Logprobs()], prober, lambda *_: None)
+            probed = await probe_endpoint(endpoint, client, probes, prober, lambda *_: None)
         finally:
             await client.aclose()
     detectors = (Availability(), Accounting(), LogprobFidelity())

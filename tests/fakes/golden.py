@@ -52,15 +52,16 @@ class FakeTokenizer:
         return frozenset({EOS})
 
 
-def logprobs_after(context: Sequence[int], *, noise: float = 0.0) -> Floats:
+def logprobs_after(context: Sequence[int], *, noise: float = 0.0, of_tokens: float = 0.5) -> Floats:
     """Log-probabilities (VOCABULARY,) after `context`; `noise` adds a fixed deviation.
 
-    As with quantised weights, half of its variance belongs to the token and half to the token in this context.
+    As with quantised weights, half of its variance (`of_tokens`) belongs to the token, the rest to the token in this
+    context.
     """
     seed = int.from_bytes(hashlib.blake2b(bytes(context), digest_size=8).digest())
     rng = np.random.default_rng(seed)
     clean, deviation = rng.normal(0, 3, VOCABULARY), rng.normal(0, 1, VOCABULARY)
-    logits = clean + noise * (deviation + _OF_TOKENS) / np.sqrt(2)
+    logits = clean + noise * (np.sqrt(1 - of_tokens) * deviation + np.sqrt(of_tokens) * _OF_TOKENS)
     return np.asarray(logits - np.logaddexp.reduce(logits), dtype=np.float64)
 
 
@@ -133,10 +134,10 @@ class FakeEndpoint:
     """
 
     def __init__(
-        self, *, noise: float = 0.0, system: str = "be kind", logprobs: bool = True, status: int = 200,
-        temperature_served: float = 1.0, refuses_logprobs: bool = False,
+        self, *, noise: float = 0.0, of_tokens: float = 0.5, system: str = "be kind", logprobs: bool = True,
+        status: int = 200, temperature_served: float = 1.0, refuses_logprobs: bool = False,
     ) -> None:  # fmt: skip
-        self._noise, self._tokenizer = noise, FakeTokenizer(system=system)
+        self._noise, self._of_tokens, self._tokenizer = noise, of_tokens, FakeTokenizer(system=system)
         self._logprobs, self._status = logprobs, status
         self._refuses = refuses_logprobs
         self._served, self._rng = temperature_served, np.random.default_rng(7)
@@ -162,7 +163,7 @@ class FakeEndpoint:
         prompt = self._tokenizer.prompt_ids(request.messages)
         context, entries, text = list(prompt), [], ""
         for _ in range(request.max_tokens):
-            row = logprobs_after(context, noise=self._noise)
+            row = logprobs_after(context, noise=self._noise, of_tokens=self._of_tokens)
             order = np.argsort(-row)
             token = int(order[0]) if not request.temperature else self._draw(row, request.temperature)
             entries.append({**_entry(token, row), "top_logprobs": [_entry(int(i), row) for i in order[:20]]})

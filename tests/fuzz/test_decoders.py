@@ -17,7 +17,7 @@ import pytest
 from jobs.explain import document, lines
 from monitor import codec
 from monitor.types import Capture, Exchange, Outcome, Read
-from monitor.wire.annotate import notes
+from monitor.wire.annotate import explained
 from monitor.wire.dispatch import decode, protocols
 from monitor.wire.files import dump, load
 from monitor.wire.record import record
@@ -34,8 +34,8 @@ def assert_sound(capture: Capture) -> None:
     assert exchange.outcome in OUTCOMES
     assert codec.encode(codec.decode(Exchange, codec.encode(exchange))) == codec.encode(exchange)
     assert record(exchange)["outcome"] == exchange.outcome
-    protocol = protocols()[capture.protocol]
-    events = notes(capture, protocol.reader, ndjson=protocol.ndjson)
+    again, events = explained(capture, protocols()[capture.protocol])
+    assert codec.encode(again) == codec.encode(exchange)
     assert all(line.isascii() for line in lines(exchange, events))
     assert codec.encode(document(exchange, events))
     still = replace(capture, t0_ns=None, eof_ns=None)

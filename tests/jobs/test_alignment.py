@@ -144,6 +144,9 @@ def test_text_alone_is_split_by_the_golden_tokenizer_and_checked_against_the_end
     assert view.positions[0].endpoint_top == ()
     assert view.positions[0].top1_same is None
     assert view.positions[0].log_norms == ()
+    top = view.positions[0].golden_top1_logprob
+    assert view.positions[0].rivals[0][1] == top
+    assert all(top - 4.0 <= logprob <= top for _, logprob in view.positions[0].rivals)
 
 
 @pytest.mark.parametrize(("tokens", "canonical"), [(2, True), (3, True), (4, False)])

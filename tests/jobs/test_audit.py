@@ -84,6 +84,19 @@ async def test_without_logprobs_it_goes_by_text_and_says_so() -> None:
     assert "8-bit" in found.verdict.details["blind_to"]
 
 
+async def test_by_text_a_bad_cache_is_told_from_weights_by_what_its_choices_have_in_common() -> None:
+    found = await audited(FakeEndpoint(noise=0.8, of_tokens=0.0), text_only=True)
+    assert (found.verdict.status, found.verdict.cause) == ("fail", "kv_cache")
+
+
+async def test_an_unsure_name_is_worth_more_answers() -> None:
+    """A sixth of the error is the tokens': too near the limit of 0.2 for 32 answers."""
+    client = FakeEndpoint(noise=0.5, of_tokens=0.17)
+    found = await audited(client, text_only=True)
+    assert found.verdict.status == "fail"
+    assert sum(request.temperature == 0 for request in client.asked) > 32
+
+
 @pytest.mark.parametrize("how", [{"refuses_logprobs": True}, {"logprobs": False}])
 async def test_without_logprobs_it_goes_on_by_text_with_longer_answers(how: dict[str, bool]) -> None:
     client = FakeEndpoint(noise=0.8, **how)  # type: ignore[arg-type]

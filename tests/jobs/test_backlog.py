@@ -1,7 +1,7 @@
 """A full spool: nothing measured is lost, order is kept, and the message says what happens."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pytest
@@ -20,7 +20,7 @@ class Full:
         self.room = room
         self.held: list[tuple[str, bytes]] = []
 
-    def append(self, records: Iterable[tuple[str, bytes]]) -> int:
+    def append(self, records: Iterable[tuple[str, bytes]], _notes: Mapping[str, bytes]) -> int:
         batch = list(records)
         if len(self.held) + len(batch) > self.room:
             raise SpoolFullError("no room in the spool")

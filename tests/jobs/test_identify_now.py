@@ -5,24 +5,31 @@ import json
 import signal
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
+import numpy as np
 import pytest
 import transformers
 
-from jobs import identify_now
-from jobs.identify_now import PICTURE, run
+from jobs import endpoints_now, identify_now
+from jobs.endpoints_now import INTERRUPTED
+from jobs.identify_order import CANDIDATES
+from jobs.identify_now import PICTURE, Terms, run
+from jobs.identify_picture import svg
 from jobs.judging import golden_side
-from jobs.probe_now import INTERRUPTED
 from jobs.settings import catalogues
 from monitor.config import load
 from monitor.config_types import Config, EndpointConfig
+from monitor.detectors.identify import Identify
 from monitor.types import Capture, Request
 from reference.engine import TorchEngine
 from reference.variants.bank import find
 from reference.variants.loaded import varied
+from tests.detectors.made import AT
+from tests.detectors.made_identify import text_evidence
 from tests.reference.tiny import llama_config, save_tiny
 
 ROUND, NAMES = 8, ["int4", "int8"]
@@ -34,8 +41,16 @@ class Served:
 
     engine: TorchEngine
     stops: bool = False
+    mute: bool = False
+    asked: list[Request] = field(default_factory=list)
 
     async def send(self, request: Request) -> Capture:
+        self.asked.append(request)
+        if self.mute:
+            return replace(await self._send(replace(request, top_logprobs=None)), request=request)
+        return await self._send(request)
+
+    async def _send(self, request: Request) -> Capture:
         if self.stops:
             signal.raise_signal(signal.SIGINT)
             await asyncio.sleep(60)
@@ -52,6 +67,7 @@ class Looks:
 
     sizes: list[int] = field(default_factory=list)
     threads: set[int] = field(default_factory=set)
+    asked: list[Request] = field(default_factory=list)
 
 
 @pytest.fixture(scope="module")
@@ -65,12 +81,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def config(folder: Path) -> Config:
-    """Two endpoints with the tiny model as reference."""
+    """Three endpoints with the tiny model as reference."""
     text = f"""
 references: {{golden: {{path: {folder}, device: cpu}}}}
 endpoints:
   - {{name: a/one, base_url: 'http://127.0.0.1:1/v1', model: m, reference: golden}}
   - {{name: a/two, base_url: 'http://127.0.0.1:1/v1', model: m, reference: golden}}
+  - {{name: a/mute, base_url: 'http://127.0.0.1:1/v1', model: m, reference: golden}}
 """
     return load(text, {}, catalogues(), source="test.yaml")
 
@@ -81,7 +98,8 @@ def looks(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Look
     engine, seen = TorchEngine.load(folder, device="cpu", threads=1), Looks()
 
     def client(entry: EndpointConfig, *_: object) -> Served:
-        return Served(engine, stops=entry.endpoint.name == "a/two")
+        name = entry.endpoint.name
+        return Served(engine, stops=name == "a/two", mute=name == "a/mute", asked=seen.asked)
 
     def look(records: Sequence[Any], *args: Any, **more: Any) -> Any:
         seen.sizes.append(sum(len(one.exchanges) for one in records))
@@ -89,7 +107,7 @@ def looks(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Look
         return golden_side(records, *args, **more)
 
     monkeypatch.setenv("WEIGHMASTER_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(identify_now, "client_of", client)
+    monkeypatch.setattr(endpoints_now, "client_of", client)
     monkeypatch.setattr(identify_now, "bank_names", lambda _predictor: NAMES)
     monkeypatch.setattr(identify_now, "golden_side", look)
     monkeypatch.setattr(identify_now, "_is_decided", lambda *_: False)
@@ -100,15 +118,37 @@ def test_each_round_is_looked_at_once_and_beside_the_event_loop(
     config: Config, looks: Looks, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Oracle: what was served, out of the prompts of all rounds."""
-    code = run(config, ["a/one"], tmp_path / "out", n=3 * ROUND, top_k=20, as_json=True)
+    code = run(config, ["a/one"], Terms(n=3 * ROUND, top_k=20), tmp_path / "out", as_json=True)
     (row,) = json.loads(capsys.readouterr().out)["endpoints"]
     assert looks.sizes == [ROUND] * 3
     assert threading.get_ident() not in looks.threads
     assert (row["prompts"], row["schemes"][0]["name"], code) == (3 * ROUND, "int4", 1)
 
 
+@pytest.mark.parametrize(("top_k", "first"), [(20, (20, 1)), (None, (None, 12))])
+def test_text_is_asked_for_where_there_are_no_logprobs(
+    config: Config, looks: Looks, tmp_path: Path, top_k: int | None, first: tuple[int | None, int]
+) -> None:
+    """Oracle: what was sent, in the order that was chosen. The first round brings no logprobs: the second asks for text."""
+    run(config, ["a/mute"], Terms(n=2 * ROUND, top_k=top_k), tmp_path / "out", as_json=True)
+    assert [(one.top_logprobs, one.max_tokens) for one in looks.asked] == [first] * ROUND + [(None, 12)] * ROUND
+    (path,) = (tmp_path / "home" / "predictions").glob("*-order.json")
+    (order,) = json.loads(path.read_bytes()).values()
+    assert [one.prompt_id for one in looks.asked] == order[: 2 * ROUND]
+    assert len(set(order)) == CANDIDATES
+
+
+def test_the_picture_of_text_counts_first_choices() -> None:
+    """Oracle: the counts in the verdict."""
+    found = Identify().run(text_evidence("Q4_0"), at=AT, rng=np.random.default_rng(0))
+    picture = ET.fromstring(svg(found, [], []))  # noqa: S314  # our own text
+    words = [one.text for one in picture.iter() if one.text]
+    assert "of 96 tokens, not its own first choice" in words
+    assert str(found.details["missed"]["golden"]) in words
+
+
 def test_who_stops_the_second_endpoint_keeps_the_first(config: Config, looks: Looks, tmp_path: Path) -> None:
-    assert run(config, ["a/*"], tmp_path / "out", n=ROUND, top_k=20, as_json=True) == INTERRUPTED
+    assert run(config, ["a/one", "a/two"], Terms(n=ROUND, top_k=20), tmp_path / "out", as_json=True) == INTERRUPTED
     assert looks.sizes == [ROUND]
     kept = json.loads((tmp_path / "out" / "a__one" / "verdicts.json").read_bytes())
     assert kept[0]["detector"] == "identify"

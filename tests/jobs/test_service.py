@@ -16,6 +16,7 @@ from jobs.agent import Agent
 from jobs.backlog import Backlog
 from jobs.clock import SystemClock
 from jobs.judge import Judge
+from jobs.notify import Notifier
 from jobs.settings import catalogues
 from jobs.store_client import StoreClient
 from monitor.codec import decode
@@ -25,6 +26,7 @@ from monitor.errors import GoldenError
 from monitor.ports import Client, Clock, Scorer
 from monitor.results import Verdict
 from monitor.types import Capture, Request
+from storage.alert_reads import PLANS
 from storage.api import app
 from storage.spool import SqliteSpool
 from storage.store import DuckStore
@@ -59,7 +61,7 @@ class Service:
     config: Config = field(default_factory=config)
 
     def client(self) -> StoreClient:
-        inner = httpx.ASGITransport(app(self.store))
+        inner = httpx.ASGITransport(app(self.store, more=PLANS))
 
         async def handle(request: httpx.Request) -> httpx.Response:
             if not self.up:
@@ -90,6 +92,15 @@ class Service:
         store = self.client()
         try:
             yield Judge(self.config, spool, store, clock or SystemClock(), scorer_for)
+        finally:
+            await store.aclose()
+            spool.close()
+
+    async def look_at_rules(self) -> None:
+        """One look of the notifier, as a process that has just begun."""
+        spool, store = SqliteSpool(self.folder / "alerts.sqlite", writer="alerts"), self.client()
+        try:
+            await Notifier(self.config, spool, store, SystemClock(), {}).look()
         finally:
             await store.aclose()
             spool.close()
@@ -128,6 +139,7 @@ async def test_from_schedule_to_verdict_and_incident(service: Service) -> None:
     async with service.judge(lambda _: FakeScorer()) as judge:
         while await judge.look():
             pass
+    await service.look_at_rules()
     overview = {one["endpoint"]: one for one in service.store.overview()["endpoints"]}
     verdicts = {name: {v["detector"]: v for v in one["verdicts"]} for name, one in overview.items()}
     told = {v["status"] for v in verdicts["fake/good"].values() if v["cause"] != "no_history"}
@@ -150,6 +162,8 @@ async def test_one_incident_over_many_runs_and_every_run_judged_once(service: Se
         while await judge.look():
             pass
         assert await judge.look() == 0
+    for _ in range(2):
+        await service.look_at_rules()
     counts = service.store.counts()
     assert counts["judged"] == counts["runs"]
     kinds = [one.kind for one in service.config.detectors if one.probes is None or "logprobs" in one.probes]

@@ -8,6 +8,7 @@ from monitor.evidence import not_answered, split_is_known
 from monitor.results import Evidence, GoldenView, Status, Tolerances
 from monitor.standing import allowed, calibrated, status_of
 from monitor.stats.eprocess import Interval
+from monitor.tolerances import weights_of
 from tests.detectors.made import endpoint, exchange, run_of
 
 
@@ -34,10 +35,13 @@ def test_a_pass_may_have_a_bound_of_its_own() -> None:
     [
         (None, "kl_nats", 0.003, 0.003), ("bf16", "kl_nats", 0.003, 0.003), ("fp8-dynamic", "kl_nats", None, 0.2),
         (None, "flip_rate", None, 0.1), ("fp8", "flip_rate", 0.04, 0.04),
+        ("Q8_0", "kl_nats", None, 0.2), ("q4_0", "kl_nats", None, 0.3),  # weights were computed, nothing was served
     ],
 )  # fmt: skip
 def test_what_is_tolerated(precision: str | None, metric: str, found: float | None, tolerated: float) -> None:
-    table = Tolerances(weights_sha256="0", by_metric={"kl_nats": {"full": 0.003}, "flip_rate": {"fp8": 0.04}})
+    table = Tolerances(weights_sha256="0", by_metric={
+        "kl_nats": {"full": 0.003, weights_of("q8_0"): 0.001, weights_of("q4_0"): 0.3}, "flip_rate": {"fp8": 0.04},
+    })  # fmt: skip
     bare = Evidence(endpoint=endpoint(precision=precision), runs=(), exchanges=())
     made = replace(bare, tolerances=table)
     assert calibrated(made, metric) == found

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from monitor.summary import summarise
-from tests.monitor.test_alerting import verdict
+from tests.monitor.made import verdict
 
 
 def test_inconclusive_is_never_reported_as_pass() -> None:

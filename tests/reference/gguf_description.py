@@ -8,8 +8,8 @@ import gguf
 from tests.reference.tiny import EOS, SPECIAL, TEMPLATE
 
 
-def save_description(folder: Path, path: Path) -> Path:
-    """Write the description of the model in `folder` as `path`."""
+def save_description(folder: Path, path: Path, *, pre: str = "smollm") -> Path:
+    """Write the description of the model in `folder` as `path`; `pre` is what llama.cpp calls its pre-tokenizer."""
     config = json.loads((folder / "config.json").read_text("utf-8"))
     writer = gguf.GGUFWriter(path, "llama")
     writer.add_name("tiny")
@@ -25,7 +25,7 @@ def save_description(folder: Path, path: Path) -> Path:
     tokens = sorted(model["vocab"], key=model["vocab"].__getitem__)
     writer.add_vocab_size(len(tokens))
     writer.add_tokenizer_model("gpt2")
-    writer.add_tokenizer_pre("smollm")
+    writer.add_tokenizer_pre(pre)
     writer.add_token_list(tokens)
     writer.add_token_types([3 if token in SPECIAL else 1 for token in tokens])
     writer.add_token_merges([" ".join(pair) for pair in model["merges"]])

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from monitor.stats.matched import FAITHFUL, GOLDEN, UNEXPLAINED, Match, match
+from monitor.stats.hypotheses import FAITHFUL, GOLDEN, UNEXPLAINED
+from monitor.stats.matched import Match, match
 from monitor.stats.matched_space import space_of, step_of
 from tests.detectors.made_identify import VARIANTS, Floats, World, world
 

@@ -6,19 +6,19 @@ from itertools import count
 from typing import Any
 
 from monitor.codec import encode
+from monitor.incident import Incident
 from monitor.ports import Entry
 from monitor.results import (
     Fingerprint,
     GoldenPosition,
     GoldenView,
-    Incident,
     JudgedRun,
     Observation,
     Run,
     RunRecord,
-    Slot,
     Verdict,
 )
+from monitor.slot import Slot
 from monitor.types import Choice, Endpoint, Exchange, Request, TokenLogprob, TopToken
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -77,7 +77,7 @@ def run_record(
         "run_id": run_id, "endpoint": endpoint, "provider": endpoint.partition("/")[0], "model": "smollm2",
         "reference": "smollm2", "probe": probe, "probe_version": 1, "params_sha256": "0" * 64, "seed": 7,
         "vantage": "test", "prober_version": "0.1.0", "started_at": at, "finished_at": at + timedelta(seconds=2),
-        "slot_at": at, "lag_ms": 0.5, "n_exchanges": len(asked), "n_answered": sum(e.answered for e in asked),
+        "lag_ms": 0.5, "n_exchanges": len(asked), "n_answered": sum(e.answered for e in asked),
     }  # fmt: skip
     return RunRecord(run=Run(**{**fields, **changes}), exchanges=asked, observations=measured)
 

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -12,9 +13,10 @@ import pytest
 from monitor.codec import plain
 from monitor.errors import StoreError
 from storage import api
-from storage.api import READS, app
+from storage.api import app
 from storage.interface import ReadStore
 from storage.memory import MemoryStore
+from storage.plans import READS
 from tests.storage.asks import put
 from tests.storage.factories import START, entries, incident, judged, minutes, run_record, slot, verdict
 
@@ -62,6 +64,9 @@ async def test_each_read_gives_what_the_store_gives(client: httpx.AsyncClient, s
         "/api/unjudged?limit=5": store.unjudged(limit=5),
         "/api/counts": {"counts": store.counts()},
         "/api/last-slots": store.last_slots(),
+        "/api/last-runs": store.last_runs(),
+        "/api/capture?id=r1.0": store.capture("r1.0"),
+        "/api/coverage?since=2026-03-01T00:00:00Z": store.coverage(START),
     }
     for path, answer in wanted.items():
         reply = await client.get(path)
@@ -94,15 +99,21 @@ REFUSED = {
     "/api/runs?endpoint=lab/faithful&limit=201": (400, "an integer from 1 to 200"),
     "/api/mark": (400, "parameter 'writer' is required"),
     "/api/overview?x=1": (400, "unknown parameter 'x'; allowed: none"),
+    "/api/capture": (400, "parameter 'id' is required"),
+    "/api/capture?id=none": (404, "no exchange 'none'"),
     "/api/nothing": (404, "Not Found"),
+    "/api/snapshot": (404, "Not Found"),
     "/api/ingest": (405, "Method Not Allowed"),
 }
 
 
 @pytest.mark.parametrize("path", REFUSED)
-async def test_a_wrong_question_is_told_what_is_wrong(client: httpx.AsyncClient, path: str) -> None:
+async def test_a_wrong_question_is_told_what_is_wrong(path: str) -> None:
     status, message = REFUSED[path]
-    reply = await client.get(path)
+    store = MemoryStore()
+    put(store, FIRST)
+    async with _client(store) as client:
+        reply = await client.get(path)
     assert reply.status_code == status
     assert set(reply.json()) == {"error"}
     assert message in reply.json()["error"]
@@ -129,6 +140,7 @@ BAD_BODIES: dict[str, tuple[bytes, str]] = {
     "empty": (b"", "the body is not JSON"),
     "not JSON": (b"{", "the body is not JSON"),
     "NaN": (b'{"writer": "w", "entries": [NaN]}', "the body is not JSON"),
+    "infinite once read": (b'{"writer": "w", "entries": [1e999]}', "the body is not JSON"),
     "a list": (b"[]", "an object with writer and entries"),
     "no writer": (b'{"entries": []}', "an object with writer and entries"),
     "more": (b'{"writer": "w", "entries": [], "x": 1}', "an object with writer and entries"),
@@ -176,13 +188,18 @@ async def test_a_large_body_is_refused_and_not_applied(monkeypatch: pytest.Monke
 
 async def test_the_token_guards_all_but_health() -> None:
     secret = "a token"
-    async with _client(MemoryStore(), token=secret) as client:
-        assert (await client.get("/api/health")).status_code == 200
+    async with _client(MemoryStore(), token=secret, snapshot=Path) as client:
+        for path in ("/api/health", "/healthz"):
+            assert (await client.get(path)).status_code == 200
         for given in (None, "", "Bearer", "Bearer a toke", "Bearer a token!", "a token", "Basic a token"):
             headers: dict[str, str] = {} if given is None else {"Authorization": given}
             for reply in (
                 await client.get("/api/counts", headers=headers),
+                await client.get("/metrics", headers=headers),
+                await client.get("/openapi.json", headers=headers),
+                await client.get("/openapi", headers=headers),
                 await client.post("/api/ingest", json=_body(verdict()), headers=headers),
+                await client.post("/api/snapshot", json={}, headers=headers),
             ):
                 assert reply.status_code == 401
                 assert secret not in reply.text
@@ -195,7 +212,7 @@ class _Broken(MemoryStore):
     def mark(self, writer: str) -> int:
         raise StoreError("the disk is full: make room")
 
-    def last_slots(self) -> dict[str, Any]:
+    def last_slots(self, vantage: str | None = None) -> dict[str, Any]:
         raise KeyError("secret detail")
 
 
@@ -206,6 +223,35 @@ async def test_a_store_that_cannot_work_is_503_and_a_bug_is_500_without_details(
         reply = await client.get("/api/last-slots")
         assert reply.status_code == 500
         assert "secret" not in reply.text
+
+
+class _Ailing(MemoryStore):
+    def trouble(self) -> str | None:
+        return "the disk has only 3 MiB left"
+
+
+async def test_a_store_that_reads_but_cannot_write_is_not_healthy() -> None:
+    """Case OP-07: the check must not stay green while nothing gets stored."""
+    async with _client(_Ailing()) as client:
+        for path in ("/healthz", "/api/health"):
+            reply = await client.get(path)
+            assert (reply.status_code, reply.json()) == (503, {"error": "the disk has only 3 MiB left"})
+        assert "\nweighmaster_store_works 0\n" in (await client.get("/metrics")).text
+
+
+async def test_a_snapshot_is_taken_when_it_is_asked_for_properly() -> None:
+    taken: list[int] = []
+
+    def take() -> Path:
+        taken.append(1)
+        return Path("/data/snap")
+
+    async with _client(MemoryStore(), snapshot=take) as client:
+        assert (await client.post("/api/snapshot", content=b"{}")).status_code == 415
+        assert (await client.post("/api/snapshot", json={"folder": "/etc"})).status_code == 400
+        assert taken == []
+        assert (await client.post("/api/snapshot", json={})).json() == {"folder": "/data/snap"}
+    assert taken == [1]
 
 
 class _Slow(MemoryStore):

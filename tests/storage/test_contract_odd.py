@@ -24,7 +24,7 @@ from tests.storage.factories import (
 )
 
 BAD: dict[str, tuple[str, bytes, str]] = {
-    "unknown kind": ("capture", b"{}", "unknown kind 'capture'"),
+    "unknown kind": ("dream", b"{}", "unknown kind 'dream'"),
     "not JSON": ("verdict", b"{", "not a Verdict"),
     "not text": ("slot", b"\xff\x00", "not a Slot"),
     "empty": ("run", b"", "not a RunRecord"),
@@ -54,7 +54,7 @@ def test_what_is_no_noun_is_kept_aside_and_the_batch_goes_on(store: ReadStore, n
     assert verdict_ids(store, None, None) == ["v2", "v1"]
 
 
-@pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity"])
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity", "1e999"])
 def test_a_number_that_is_none_becomes_null(store: ReadStore, value: str) -> None:
     data = encode(run_record()).replace(b'"value":50.0', b'"value":' + value.encode())
     store.ingest("w", [Entry(1, "run", data)])

@@ -15,6 +15,9 @@ from storage.migrations import MIGRATIONS
 from storage.store import DuckStore
 from tests.storage.asks import put
 from tests.storage.factories import entries, minutes, run_record, verdict
+from tests.storage.processes import ROOT
+
+LAST = len(MIGRATIONS)
 
 
 def _rows(path: Path, sql: str) -> list[tuple[object, ...]]:
@@ -54,7 +57,7 @@ def test_a_newer_schema_is_refused_and_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "store.duckdb"
     Database(path, [*MIGRATIONS, "CREATE TABLE later (x BIGINT)"]).close()
     before = path.read_bytes()
-    with pytest.raises(StoreError, match=r"has schema 2, .* knows only up to 1: update Weighmaster"):
+    with pytest.raises(StoreError, match=rf"has schema {LAST + 1}, .* knows only up to {LAST}: update Weighmaster"):
         DuckStore(path)
     assert path.read_bytes() == before
 
@@ -69,10 +72,11 @@ def test_an_upgrade_keeps_the_rows_and_a_copy_of_the_old_file(tmp_path: Path) ->
     with newer.transaction() as con:
         assert con.execute("SELECT run_id, colour FROM runs").fetchall() == [("r1", "none")]
     newer.close()
-    assert _rows(path, "SELECT version FROM schema_migrations ORDER BY 1") == [(1,), (2,)]
-    copy = tmp_path / "store.duckdb.schema1.bak"
+    versions = [(number,) for number in range(1, LAST + 1)]
+    assert _rows(path, "SELECT version FROM schema_migrations ORDER BY 1") == [*versions, (LAST + 1,)]
+    copy = tmp_path / f"store.duckdb.schema{LAST}.bak"
     assert _rows(copy, "SELECT run_id FROM runs") == [("r1",)]
-    assert _rows(copy, "SELECT version FROM schema_migrations") == [(1,)]
+    assert _rows(copy, "SELECT version FROM schema_migrations ORDER BY 1") == versions
 
 
 def test_a_failing_step_changes_nothing(tmp_path: Path) -> None:
@@ -158,7 +162,7 @@ def test_a_value_that_no_column_takes_is_kept_aside_alone(duck: DuckStore) -> No
     bad = run_record("bad", n_exchanges=2**63)
     assert duck.ingest("w", entries(run_record("a"), bad, run_record("b"))) == 3
     assert [r["run"]["run_id"] for r in duck.runs("lab/faithful", None, limit=9)["records"]] == ["b", "a"]
-    (row,) = duck._read("SELECT writer, seq, kind, reason, data FROM rejected")
+    (row,) = duck.read("SELECT writer, seq, kind, reason, data FROM rejected")
     assert (row["writer"], row["seq"], row["kind"]) == ("w", 2, "run")
     assert '"run_id":"bad"' in row["data"]
     assert duck.counts()["exchanges"] == 4
@@ -197,3 +201,34 @@ def test_reads_while_writing_see_whole_batches_only(duck: DuckStore) -> None:
         reader.join()
     assert wrong == []
     assert duck.counts()["runs"] == 150
+
+
+def test_a_disk_that_is_nearly_full_is_left_some_room(tmp_path: Path) -> None:
+    """Case OP-07: ingest refuses before the disk is full, health says why, and all is well once there is room."""
+    free = [10 * 2**20]
+    store = DuckStore(tmp_path / "store.duckdb", free_bytes=lambda _: free[0])
+    with pytest.raises(StoreError, match=r"the disk has only 10 MiB left: make room"):
+        put(store, run_record("r1"))
+    assert store.counts()["runs"] == 0
+    assert "10 MiB left" in (store.trouble() or "")
+    free[0] = 2**40
+    put(store, run_record("r1"))
+    assert store.trouble() is None
+    assert store.counts()["runs"] == 1
+    assert store.sizes()["free"] == 2**40
+    store.close()
+
+
+def test_times_do_not_depend_on_the_zone_of_the_machine(tmp_path: Path) -> None:
+    """Case OP-03: an instant is stored and read as itself, whatever TZ says."""
+    code = (
+        "import pathlib, sys\nfrom storage.store import DuckStore\nfrom tests.storage.asks import put\n"
+        "from tests.storage.factories import run_record\nstore = DuckStore(pathlib.Path(sys.argv[1]))\n"
+        "put(store, run_record('r1'))\nstore.close()\n"
+    )
+    environ = {**os.environ, "TZ": "Asia/Kolkata"}
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "s.duckdb")], check=True, env=environ, cwd=ROOT)
+    store = DuckStore(tmp_path / "s.duckdb")
+    assert store.last_runs()["runs"][0]["started_at"] == "2026-03-01T12:00:00Z"
+    assert store.read("SELECT CAST(epoch(started_at) AS BIGINT) AS s FROM runs") == [{"s": 1772366400}]
+    store.close()

@@ -19,9 +19,9 @@ N_RUNS = 150
 
 def _assert_each_once(path: Path, wanted: Iterable[str]) -> None:
     store = DuckStore(path)
-    runs = Counter(str(row["run_id"]) for row in store._read("SELECT run_id FROM runs"))
+    runs = Counter(str(row["run_id"]) for row in store.read("SELECT run_id FROM runs"))
     assert runs == Counter(wanted)
-    exchanges = Counter(str(row["exchange_id"]) for row in store._read("SELECT exchange_id FROM exchanges"))
+    exchanges = Counter(str(row["exchange_id"]) for row in store.read("SELECT exchange_id FROM exchanges"))
     assert exchanges == Counter(f"{run_id}.{i}" for run_id in runs for i in range(2))
     assert store.counts()["observations"] == store.counts()["runs"] + store.counts()["judged"]
     assert store.counts()["rejected"] == 0

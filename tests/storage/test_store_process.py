@@ -11,6 +11,7 @@ import pytest
 
 from jobs.store_client import StoreClient
 from monitor.errors import StoreError
+from storage.own_names import is_own
 from storage.spool import SqliteSpool
 from storage.store import DuckStore
 from tests.storage.factories import packed, run_record
@@ -64,6 +65,36 @@ def test_a_taken_port_is_a_clear_error(tmp_path: Path) -> None:
         said = _fails("--path", str(tmp_path / "store.duckdb"), "--port", str(port))
     assert f"cannot listen on 127.0.0.1:{port}" in said
     assert "choose another host or port" in said
+
+
+def test_beyond_loopback_it_wants_a_token(tmp_path: Path) -> None:
+    said = _fails("--path", str(tmp_path / "store.duckdb"), "--port", "0", "--host", "0.0.0.0")  # noqa: S104
+    assert "0.0.0.0 can be reached from other machines, and there is no token" in said
+    assert not (tmp_path / "store.duckdb").exists()
+
+
+OWN = ["127.0.0.1", "127.0.0.1:8317", "localhost", "LocalHost:1", "[::1]:80", "127.9.9.9"]
+OTHERS = ["", "evil.example", "evil.example:8317", "127.0.0.1.evil.example", "localhost.example", "10.0.0.1", "[::]"]
+
+
+@pytest.mark.parametrize("host", [*OWN, *OTHERS])
+def test_names_of_this_machine(host: str) -> None:
+    assert is_own(host) is (host in OWN)
+
+
+async def test_a_web_page_that_renamed_itself_to_loopback_is_refused(tmp_path: Path) -> None:
+    """DNS rebinding: the address is ours, the name is theirs."""
+    with store_process(tmp_path / "store.duckdb") as (_, url):
+        async with httpx.AsyncClient(trust_env=False) as client:
+            for path in ("/api/overview", "/healthz"):
+                reply = await client.get(url + path, headers={"Host": "evil.example"})
+                assert reply.status_code == 403
+                assert "without a token" in reply.json()["error"]
+            assert (await client.get(f"{url}/healthz")).status_code == 200
+    with store_process(tmp_path / "store.duckdb", token="sesame") as (_, url):
+        headers = {"Host": "store.example", "Authorization": "Bearer sesame"}
+        async with httpx.AsyncClient(trust_env=False) as client:
+            assert (await client.get(f"{url}/api/overview", headers=headers)).status_code == 200
 
 
 async def test_the_token_comes_from_the_environment(tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ def test_a_mixture_routes_its_share_and_repeats(share: float) -> None:
 def test_names_in_the_bank_are_unique_and_every_family_is_told() -> None:
     variants = bank()
     assert {variant.family for variant in variants.values()} >= {
-        "bf16-class", "fp8", "int8", "Q8_0", "5-bit", "4-bit", "2-bit", "KV", "RoPE", "template", "sampler", "layers"
+        "bf16-class", "fp8", "8-bit", "5-bit", "4-bit", "2-bit", "KV", "RoPE", "template", "sampler", "layers"
     }  # fmt: skip
     assert all(find(name) == variant for name, variant in variants.items())
 

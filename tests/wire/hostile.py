@@ -10,7 +10,7 @@ from typing import Any
 
 from monitor import codec
 from monitor.types import Capture, Read
-from monitor.wire.annotate import notes
+from monitor.wire.annotate import explained
 from monitor.wire.dispatch import decode, protocols
 from monitor.wire.files import load
 from monitor.wire.record import record
@@ -163,8 +163,7 @@ def run(name: str) -> dict[str, Any]:
         outcomes.add(exchange.outcome)
         assert codec.decode(type(exchange), codec.encode(exchange)).outcome == exchange.outcome
         assert len(codec.encode(record(exchange)["flags"])) < 10_000
-        protocol = protocols()[capture.protocol]
-        notes(capture, protocol.reader, ndjson=protocol.ndjson)
+        explained(capture, protocols()[capture.protocol])
     usage = resource.getrusage(resource.RUSAGE_SELF)
     return {"outcomes": sorted(outcomes), "mb": usage.ru_maxrss // 1024, "cpu_s": round(usage.ru_utime, 1)}
 

@@ -9,12 +9,16 @@ import orjson
 import pytest
 
 from jobs.decode import run
-from jobs.explain import Phase, document, events_of, lines, waterfall
+from jobs.explain import Phase, document, lines, read, waterfall
 from monitor.types import Capture, Exchange, Read
 from monitor.wire.annotate import Note
 from monitor.wire.dispatch import decode
 from monitor.wire.files import dump, load
 from tests.wire.golden import FOLDER, Case, cases
+
+
+def events_of(capture: Capture) -> tuple[Note, ...]:
+    return read(capture)[1]
 
 
 def joined(events: tuple[Note, ...], channel: str) -> str:
@@ -25,7 +29,8 @@ def joined(events: tuple[Note, ...], channel: str) -> str:
 def test_the_pieces_make_up_the_record(case: Case) -> None:
     """Text that needs the whole answer to be told apart (thinking tags, snapshots) is compared without channels."""
     capture = load(case.data, case.format)
-    exchange, events = decode(capture), events_of(capture)
+    exchange, events = read(capture)
+    assert exchange == decode(capture)
     choice = exchange.choice
     if not any(flag.startswith(("think", "reasoning_field:think", "full_message")) for flag in exchange.flags):
         assert (joined(events, "content"), joined(events, "reasoning")) == (choice.content, choice.reasoning)
@@ -42,7 +47,7 @@ def test_the_pieces_make_up_the_record(case: Case) -> None:
 @pytest.mark.parametrize("case", cases())
 def test_every_capture_can_be_explained_in_printable_ascii(case: Case) -> None:
     capture = load(case.data, case.format)
-    exchange, events = decode(capture), events_of(capture)
+    exchange, events = read(capture)
     for line in lines(exchange, events):
         assert line.isascii()
         assert not line or line.isprintable()

@@ -17,7 +17,7 @@ HELLO = ({"role": "user", "content": "weigh it"},)
 PLAIN = Request(prompt_id="p", messages=(), max_tokens=32)
 SET: dict[str, Any] = {
     "messages": HELLO, "prompt": "A pound", "echo": True, "temperature": 0.5, "top_p": 0.5, "seed": 0,
-    "top_logprobs": 2, "tools": (TOOL,), "reasoning_off": True, "max_tokens": 33,
+    "top_logprobs": 2, "tools": (TOOL,), "reasoning_off": True, "max_tokens": 33, "extra": {"n": 2},
 }  # fmt: skip
 
 
@@ -68,7 +68,7 @@ def test_top_logprobs_never_exceed_what_the_dialect_accepts(kind: str, dialect: 
 
 
 def test_seed_and_thinking_are_preferences_and_the_rest_requirements() -> None:
-    asked = replace(PLAIN, **{**SET, "prompt": None, "echo": False})
+    asked = replace(PLAIN, **{**SET, "prompt": None, "echo": False, "extra": {}})
     assert spoken("anthropic_messages").unsupported(asked) == ("seed", "top_logprobs")
     assert spoken("anthropic_messages").refused(asked) == ("top_logprobs",)
     assert spoken("openai_chat", "groq").refused(asked) == ("top_logprobs",)

@@ -1,0 +1,70 @@
+"""Signs of life of processes that listen nowhere: agent and judge renew a small file from their own event loop.
+
+A file is simpler than a port: nothing to bind, nothing to guard, and a loop that hangs cannot renew it.
+"""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from jobs.version import version
+from monitor.ports import Clock
+
+EVERY_S = 10.0
+STALE_S = 60.0
+"""A sign older than this means: dead, or hanging."""
+
+
+def sign_of(spool: Path) -> Path:
+    """Return the file in which the process that owns `spool` shows that it lives."""
+    return spool.with_name(f"{spool.name}.alive")
+
+
+def judge_spool(spool: Path) -> Path:
+    """The judge's spool lies beside the agent's."""
+    return spool.with_name("judge-spool.sqlite")
+
+
+@asynccontextmanager
+async def showing_life(spool: Path, clock: Clock, every_s: float = EVERY_S) -> AsyncIterator[None]:
+    """Renew the sign of life while the body runs; it goes when the process ends as it should."""
+    path = sign_of(spool)
+    task = asyncio.create_task(_renew(path, clock, every_s))
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+        path.unlink(missing_ok=True)
+
+
+async def _renew(path: Path, clock: Clock, every_s: float) -> None:
+    unfinished = path.with_name(f"{path.name}.new")
+    while True:
+        said = {"pid": os.getpid(), "version": version(), "at": clock.now()}
+        with suppress(OSError):  # a full disk is said by the spool
+            unfinished.write_bytes(orjson.dumps(said))
+            unfinished.replace(path)
+        await asyncio.sleep(every_s)
+
+
+def life_of(spool: Path, now: datetime) -> Mapping[str, Any]:
+    """What is known of the process that owns `spool`: ``alive``, ``reason``, and ``pid``, ``version``, ``age_s``."""
+    try:
+        said = orjson.loads(sign_of(spool).read_bytes())
+        age_s = (now - datetime.fromisoformat(said["at"])).total_seconds()
+        known = {"pid": said["pid"], "version": said["version"], "age_s": age_s}
+    except FileNotFoundError:
+        return {"alive": False, "reason": f"does not run here (no {sign_of(spool)})"}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        return {"alive": False, "reason": f"{sign_of(spool)}: {error}"}
+    if age_s > STALE_S:
+        return {"alive": False, "reason": f"last sign of life {age_s:.0f} s ago: dead, or hanging", **known}
+    return {"alive": True, "reason": None, **known}

@@ -1,0 +1,208 @@
+"""``weighmaster ingest``: real traffic as runs of the kind ``traffic``, in numbers only, for the same detectors.
+
+Content is dropped where it is read: no word of a question or an answer goes into a run, a spool or the store.
+"""
+
+import asyncio
+import hashlib
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import groupby
+from pathlib import Path
+from typing import BinaryIO, TextIO
+
+import orjson
+
+from jobs.store_client import StoreClient
+from jobs.version import version
+from monitor.codec import encode
+from monitor.config_types import Config
+from monitor.errors import StoreError, UsageError
+from monitor.ports import Spool
+from monitor.results import Run, RunRecord
+from monitor.shape import TRAFFIC
+from monitor.shape_spans import from_spans
+from monitor.shape_traffic import NoEventError, from_log
+from monitor.types import Endpoint, Exchange
+from monitor.wire.model_names import compare_models
+from storage.spool import SqliteSpool
+
+PER_RUN = 200
+"""So many exchanges at most make one run: what is judged at once."""
+
+MOST_KNOWN = 200
+LINE_BYTES = 16 * 2**20
+TOLD_MISTAKES = 5
+
+
+@dataclass(slots=True)
+class Tally:
+    """What became of the events."""
+
+    accepted: int = 0
+    refused: int = 0
+    other_model: int = 0
+    runs: int = 0
+    known_runs: int = 0
+
+    def words(self, *, keep: bool) -> str:
+        """One line for people. It says what happened to the content."""
+        content = "content kept, as asked" if keep else "content dropped: only numbers were kept"
+        others = f", {self.other_model} of other models passed over" if self.other_model else ""
+        known = f" ({self.known_runs} more were in the store already)" if self.known_runs else ""
+        taken = f"{self.accepted} answers taken in {self.runs} runs{known}"
+        return f"{taken}, {self.refused} lines refused{others}; {content}"
+
+
+def exchanges_of(lines: Iterable[bytes], tally: Tally, *, keep: bool, log: TextIO) -> Iterator[Exchange]:
+    """Yield what the `lines` tell of: access-log lines, or one OTLP document each. Mistakes are counted and told."""
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            yield from events_in(line, keep=keep)
+        except NoEventError as error:
+            tally.refused += 1
+            if tally.refused <= TOLD_MISTAKES:
+                log.write(f"line {number}: {error}\n")
+
+
+def events_in(line: bytes, *, keep: bool) -> list[Exchange]:
+    """Return the exchanges in one line or document. Raises NoEventError when it holds none."""
+    if len(line) > LINE_BYTES:
+        raise NoEventError(f"longer than {LINE_BYTES} bytes")
+    if b'"resourceSpans"' not in line:
+        return [from_log(line, keep=keep)]
+    try:
+        found = list(from_spans(orjson.loads(line), keep=keep))
+    except orjson.JSONDecodeError:
+        raise NoEventError("not JSON") from None
+    if not found:
+        raise NoEventError("no span of a GenAI call")
+    return found
+
+
+def runs_of(exchanges: Sequence[Exchange], endpoint: Endpoint, *, name: str, vantage: str) -> list[RunRecord]:
+    """Return the runs that `exchanges` make, oldest first: `PER_RUN` each, and none over two UTC days.
+
+    Ids follow from the numbers, so that the same log taken in twice is the same runs.
+    """
+    ordered = sorted(exchanges, key=lambda one: (str(one.started_at), encode(one)))
+    days = groupby(ordered, key=lambda one: str(one.started_at)[:10])
+    return [
+        _run(some[at : at + PER_RUN], endpoint, name=name, vantage=vantage)
+        for some in (list(day) for _, day in days)
+        for at in range(0, len(some), PER_RUN)
+    ]
+
+
+def _run(exchanges: Sequence[Exchange], endpoint: Endpoint, *, name: str, vantage: str) -> RunRecord:
+    digest = hashlib.blake2b(digest_size=10)
+    for part in (endpoint.name, name, *exchanges):
+        digest.update(part.encode() if isinstance(part, str) else encode(part))
+    run_id = digest.hexdigest()
+    started, finished = exchanges[0].started_at, exchanges[-1].started_at
+    assert started is not None  # noqa: S101  # every reader of traffic wants a time
+    assert finished is not None  # noqa: S101
+    run = Run(
+        run_id=run_id, endpoint=endpoint.name, provider=endpoint.provider, model=endpoint.model, reference=None,
+        probe=TRAFFIC, probe_version=1, params_sha256=hashlib.sha256(name.encode()).hexdigest(), seed=0,
+        vantage=vantage, prober_version=version(), started_at=started, finished_at=finished, n_exchanges=len(exchanges),
+        n_answered=sum(one.answered for one in exchanges),
+    )  # fmt: skip
+    numbered = (
+        replace(one, run_id=run_id, exchange_id=f"{run_id}-{index}") for index, one in enumerate(exchanges)
+    )
+    return RunRecord(run=run, exchanges=tuple(numbered), observations=())
+
+
+def of_model(exchange: Exchange, endpoint: Endpoint) -> bool:
+    """Whether `exchange` is with the model of `endpoint`; one that names no model is taken to be."""
+    return not exchange.models or compare_models(endpoint.model, exchange.models[0]) != "mismatch"
+
+
+def endpoint_of(config: Config, name: str) -> Endpoint:
+    """Return the endpoint of the file. Raises UsageError when there is none of this name."""
+    known = {entry.endpoint.name: entry.endpoint for entry in config.endpoints}
+    if name not in known:
+        raise UsageError(f"--endpoint {name}: the configuration has {', '.join(sorted(known)) or 'no endpoints'}")
+    return known[name]
+
+
+def spool_of(config: Config) -> SqliteSpool:
+    """Return the spool that traffic goes through on its way to the store."""
+    return SqliteSpool(Path(config.agent.spool).with_name("traffic-spool.sqlite"), writer="traffic")
+
+
+def run(
+    config: Config, source: Path, store_url: str, *, endpoint: str, name: str, any_model: bool, keep: bool,
+    as_json: bool,
+) -> int:  # fmt: skip
+    """Take a file (``-`` is standard input) in and send it to the store; 0 when anything was accepted, else 2.
+
+    Raises
+    ------
+    StoreError
+        When the store does not take it; what was read stays in the spool and goes with the next ingest.
+    """
+    chosen, tally = endpoint_of(config, endpoint), Tally()
+    found = list(exchanges_of(_lines(source), tally, keep=keep, log=sys.stderr))
+    mine = [one for one in found if any_model or of_model(one, chosen)]
+    tally.accepted, tally.other_model = len(mine), len(found) - len(mine)
+    records = runs_of(mine, chosen, name=name, vantage=config.vantage)
+    spool = spool_of(config)
+    try:
+        tally.runs = asyncio.run(_send(config, store_url, spool, records))
+    finally:
+        spool.close()
+    tally.known_runs = len(records) - tally.runs
+    if as_json:
+        sys.stdout.write(orjson.dumps({**asdict(tally), "content_kept": keep}).decode() + "\n")
+    else:
+        sys.stdout.write(tally.words(keep=keep) + "\n")
+    return 0 if mine else 2
+
+
+def append(spool: Spool, records: Sequence[RunRecord]) -> None:
+    """Put runs into the spool, all or none."""
+    if records:
+        spool.append([("run", encode(record)) for record in records])
+
+
+async def _send(config: Config, store_url: str, spool: Spool, records: Sequence[RunRecord]) -> int:
+    """Send the runs that the store has not got yet, and what waited in the spool; return how many were new."""
+    token = config.store.token.get_secret_value() if config.store.token else None
+    store = StoreClient(store_url, token=token)
+    try:
+        known = await _known(store, records)
+        new = [record for record in records if record.run.run_id not in known]
+        await asyncio.to_thread(append, spool, new)
+        await store.push(spool)
+    finally:
+        await store.aclose()
+    return len(new)
+
+
+async def _known(store: StoreClient, records: Sequence[RunRecord]) -> set[str]:
+    """Ids of runs that the store has, as far as its newest ones go; none where it does not answer."""
+    if not records:
+        return set()
+    try:
+        there, _ = await store.runs(records[0].run.endpoint, TRAFFIC, MOST_KNOWN)
+    except StoreError:  # the push will tell, and what was read is then safe in the spool
+        return set()
+    return {record.run.run_id for record in there}
+
+
+def _lines(source: Path) -> Iterator[bytes]:
+    if str(source) == "-":
+        yield from _of(sys.stdin.buffer)
+        return
+    with source.open("rb") as file:
+        yield from _of(file)
+
+
+def _of(file: BinaryIO) -> Iterator[bytes]:
+    while line := file.readline(LINE_BYTES + 2):
+        yield line

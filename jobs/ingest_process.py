@@ -1,0 +1,83 @@
+"""The receiver of real traffic as a process: listens, keeps numbers in its spool, pushes runs to the store."""
+
+import asyncio
+import signal
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+
+import uvicorn
+
+from jobs.ingest import endpoint_of, spool_of
+from jobs.ingest_server import Receiver, app, keep_flushing
+from jobs.store_client import StoreClient
+from monitor.config_store import is_loopback
+from monitor.config_types import Config
+from monitor.errors import StoreError, UsageError
+
+FLUSH_EVERY_S = 60.0
+
+
+def serve(
+    config: Config, store_url: str, *, endpoint: str, name: str, any_model: bool, keep: bool, host: str, port: int,
+    ready: Callable[[str], None], flush_every_s: float = FLUSH_EVERY_S,
+) -> int:  # fmt: skip
+    """Receive until SIGINT or SIGTERM; what waits then still goes to the store. Returns 0.
+
+    Raises
+    ------
+    UsageError
+        When everybody could write, or the endpoint is not in the configuration.
+    """
+    token = config.store.token.get_secret_value() if config.store.token else None
+    if token is None and not is_loopback(host):
+        raise UsageError(f"{host} can be reached from other machines, and there is no store.token: set one")
+    with closing(spool_of(config)) as spool:
+        receiver = Receiver(
+            endpoint=endpoint_of(config, endpoint), spool=spool, name=name, vantage=config.vantage, token=token,
+            any_model=any_model, keep=keep,
+        )  # fmt: skip
+        store = StoreClient(store_url, token=token)
+        with closing(_listen(host, port)) as listener:
+            asyncio.run(_serve(receiver, store, listener, ready, flush_every_s))
+    sys.stderr.write(receiver.tally.words(keep=keep) + "\n")
+    return 0
+
+
+class _Server(uvicorn.Server):
+    """Leaves signals to us: uvicorn would raise them again when it is done, before the last numbers are sent."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except OSError as error:
+        raise UsageError(f"cannot listen on {host}:{port} ({error}): choose another --host or --port") from None
+
+
+async def _serve(
+    receiver: Receiver, store: StoreClient, listener: socket.socket, ready: Callable[[str], None], flush_every_s: float
+) -> None:
+    server = _Server(
+        uvicorn.Config(app(receiver), lifespan="off", ws="none", access_log=False, log_config=None,
+                       server_header=False, timeout_graceful_shutdown=5)
+    )  # fmt: skip
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, lambda: setattr(server, "should_exit", True))
+    host, port = listener.getsockname()[:2]
+    ready(f"http://{host}:{port}")  # it listens already: what comes now waits
+    flushing = asyncio.create_task(keep_flushing(receiver, flush_every_s, lambda: store.push(receiver.spool)))
+    try:
+        await server.serve(sockets=[listener])
+    finally:
+        flushing.cancel()
+        receiver.flush()
+        with suppress(StoreError):  # it stays in the spool, for the next time
+            await store.push(receiver.spool)
+        await store.aclose()

@@ -1,0 +1,175 @@
+"""A receiver of real traffic: OTLP/HTTP spans (``POST /v1/traces``) and access-log lines (``POST /v1/logs.jsonl``).
+
+Bodies are bounded, unpacked ones too; with a token in the configuration every write needs it, as at the store.
+"""
+
+import asyncio
+import hmac
+import logging
+import zlib
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from jobs.ingest import Tally, append, events_in, of_model, runs_of
+from monitor.errors import StoreError
+from monitor.ports import Spool
+from monitor.shape_traffic import NoEventError
+from monitor.types import Endpoint, Exchange
+
+log = logging.getLogger(__name__)
+
+BODY_LIMIT = 8 * 2**20
+MOST_WAITING = 20_000
+"""Answers that wait for their run; beyond that senders are told to come back."""
+
+Take = Callable[[bytes, "Receiver"], tuple[list[Exchange], int]]
+
+
+class RefusedError(Exception):
+    """A request that is not taken, with its status."""
+
+    def __init__(self, status: int, message: str) -> None:
+        self.status = status
+        super().__init__(message)
+
+
+@dataclass(slots=True, kw_only=True)
+class Receiver:
+    """Where events go: they wait here until `flush` makes runs of them."""
+
+    endpoint: Endpoint
+    spool: Spool
+    name: str
+    vantage: str
+    token: str | None = None
+    any_model: bool = False
+    keep: bool = False
+    waiting: list[Exchange] = field(default_factory=list)
+    tally: Tally = field(default_factory=Tally)
+
+    def take(self, found: Sequence[Exchange]) -> None:
+        """Let `found` wait. Raises RefusedError when too many do."""
+        if len(self.waiting) + len(found) > MOST_WAITING:
+            raise RefusedError(503, "too many answers wait for the store: send again later")
+        mine = [one for one in found if self.any_model or of_model(one, self.endpoint)]
+        self.tally.other_model += len(found) - len(mine)
+        self.tally.accepted += len(mine)
+        self.waiting += mine
+
+    def flush(self) -> int:
+        """Put what waits into the spool as runs; return how many runs.
+
+        Raises StoreError when the spool takes none; then all wait on.
+        """
+        taken, self.waiting = self.waiting, []
+        records = runs_of(taken, self.endpoint, name=self.name, vantage=self.vantage)
+        try:
+            append(self.spool, records)
+        except StoreError:
+            self.waiting = [*taken, *self.waiting]
+            raise
+        self.tally.runs += len(records)
+        return len(records)
+
+
+def app(receiver: Receiver) -> Starlette:
+    """Return the ASGI application that feeds `receiver`."""
+
+    def route(path: str, take: Take, name: str) -> Route:
+        async def post(request: Request) -> Response:
+            try:
+                body = await _body(request, receiver.token)
+                found, refused = await asyncio.to_thread(take, body, receiver)
+                receiver.take(found)
+            except RefusedError as error:
+                return _json({"error": str(error)}, error.status)
+            receiver.tally.refused += refused
+            return _json({"partialSuccess": {name: refused} if refused else {}})
+
+        return Route(path, post, methods=["POST"])
+
+    async def health(_request: Request) -> Response:
+        return _json({"status": "ok"})
+
+    return Starlette(
+        routes=[
+            route("/v1/traces", _spans, "rejectedSpans"), route("/v1/logs.jsonl", _lines, "rejectedLines"),
+            Route("/health", health, methods=["GET"]),
+        ]
+    )  # fmt: skip
+
+
+async def keep_flushing(receiver: Receiver, every_s: float, push: Callable[[], Awaitable[object]]) -> None:
+    """Make runs of what came, and push them, every `every_s` seconds until cancelled."""
+    while True:
+        await asyncio.sleep(every_s)
+        try:
+            await asyncio.to_thread(receiver.flush)
+            await push()
+        except StoreError as error:
+            log.warning("%s; trying again", error)
+
+
+def _spans(body: bytes, receiver: Receiver) -> tuple[list[Exchange], int]:
+    try:
+        return events_in(body, keep=receiver.keep), 0
+    except NoEventError as error:
+        if "no span" in str(error):
+            return [], 0  # other spans of the same application
+        raise RefusedError(400, f"the body is {error}") from None
+
+
+def _lines(body: bytes, receiver: Receiver) -> tuple[list[Exchange], int]:
+    found: list[Exchange] = []
+    refused = 0
+    for line in body.splitlines():
+        if line.strip():
+            try:
+                found += events_in(line, keep=receiver.keep)
+            except NoEventError:
+                refused += 1
+    return found, refused
+
+
+async def _body(request: Request, token: str | None) -> bytes:
+    """Return the unpacked body. Raises RefusedError for a wrong token, type or size."""
+    given = request.headers.get("authorization", "")
+    if token is not None and not hmac.compare_digest(given.encode(), f"Bearer {token}".encode()):
+        raise RefusedError(401, "this receiver needs the store's token: send 'Authorization: Bearer ...'")
+    kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
+    # A page in a browser can post other types to loopback without asking first, but not these.
+    if kind not in {"application/json", "application/x-ndjson", "application/jsonl"}:
+        raise RefusedError(415, "send application/json or application/x-ndjson (OTLP: set the protocol to http/json)")
+    parts: list[bytes] = []
+    async for part in request.stream():
+        parts.append(part)
+        if sum(map(len, parts)) > BODY_LIMIT:
+            raise RefusedError(413, f"the body is over {BODY_LIMIT} bytes: send fewer spans at once")
+    encoding = request.headers.get("content-encoding", "identity").strip().lower()
+    return _unpacked(b"".join(parts), encoding)
+
+
+def _unpacked(body: bytes, encoding: str) -> bytes:
+    if encoding == "identity":
+        return body
+    if encoding != "gzip":
+        raise RefusedError(415, f"content-encoding {encoding[:40]}: send gzip or none")
+    unpacking = zlib.decompressobj(wbits=31)
+    try:
+        data = unpacking.decompress(body, BODY_LIMIT + 1)
+    except zlib.error:
+        raise RefusedError(400, "the body is no gzip") from None
+    if len(data) > BODY_LIMIT:
+        raise RefusedError(413, f"the body unpacks to more than {BODY_LIMIT} bytes: send fewer spans at once")
+    return data
+
+
+def _json(body: Any, status: int = 200) -> Response:
+    return Response(orjson.dumps(body), status, media_type="application/json")

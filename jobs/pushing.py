@@ -1,0 +1,58 @@
+"""Hands what is in the spool over to the store, for as long as a process runs."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from jobs.backlog import Backlog
+from jobs.store_client import StoreClient
+from monitor.errors import StoreError
+
+log = logging.getLogger(__name__)
+
+PUSH_EVERY_S = 1.0
+
+
+class Pushing:
+    """Pushes again and again; says once when the store stops answering, and once when it is back."""
+
+    def __init__(self, backlog: Backlog, store: StoreClient) -> None:
+        self._backlog, self._store = backlog, store
+        self._store_answers = True
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Push as long as the context is open; `finish` is for what comes later."""
+        pushing = asyncio.create_task(self._forever())
+        try:
+            yield
+        finally:
+            pushing.cancel()
+
+    async def finish(self) -> None:
+        """Push what there is, and name what neither the spool nor the store could take."""
+        await self._push()
+        if self._backlog.full:
+            # The push may have made room.
+            self._backlog.retry()
+            await self._push()
+        self._backlog.say_what_is_lost()
+
+    async def _forever(self) -> None:
+        while True:
+            await asyncio.sleep(PUSH_EVERY_S)
+            await self._push()
+
+    async def _push(self) -> None:
+        try:
+            self._backlog.retry()
+            await self._store.push(self._backlog.spool)
+        except StoreError as error:
+            if self._store_answers:
+                log.warning("%s; results stay in the spool", error)
+            self._store_answers = False
+        else:
+            if not self._store_answers:
+                log.info("the store is back")
+            self._store_answers = True

@@ -1,0 +1,71 @@
+"""Golden's own decisions about tools: its answers to the same cases, read by our parser of the model's family."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+
+from monitor.errors import GoldenError
+from monitor.ports import Detector, Sampler, Scorer, Tokenizer
+from monitor.results import RunRecord
+from monitor.tools.calls import judged
+from monitor.tools.case import case_id_of, case_of, parameters_of
+from monitor.tools.draws import ToolDraws, WantsToolDraws
+from monitor.types import Request
+from reference.tool_parsers.families import family_of, parse
+
+_SEED = 20_261_130
+_FREE = frozenset({None, "auto"})
+
+
+def tool_draws(
+    records: Sequence[RunRecord], scorer: Scorer, detectors: Iterable[Detector]
+) -> Mapping[str, ToolDraws]:  # fmt: skip
+    """Draw golden answers to the cases of `records`, by case; once per case, whatever its forms.
+
+    Empty where no detector wants them, the golden side cannot draw, or the model's family of tool calls is not known
+    (its name tells: ``reference``, else the model that requests name). Golden draws at temperature 1 and chooses
+    freely, so only requests that do are asked.
+    """
+    wanting = [one for one in detectors if isinstance(one, WantsToolDraws)]
+    kinds = {kind for one in wanting for kind in one.probes or ()}
+    own = [record for record in records if record.run.probe in kinds]
+    wanted = max((one.tool_draws for one in wanting), default=0)
+    family = next((known for one in own if (known := _family(one)) is not None), None)
+    asked = _asked(own)
+    if not wanted or family is None or not asked or not isinstance(scorer, Sampler):
+        return {}
+    found: dict[str, ToolDraws] = {}
+    for length in {request.max_tokens for request in asked.values()}:
+        some = {name: request for name, request in asked.items() if request.max_tokens == length}
+        with suppress(GoldenError):
+            ids = [scorer.tokenizer.prompt_ids(one.messages, one.tools) for one in some.values()]
+            answers = scorer.draw(ids, n=wanted, max_tokens=length, seed=_SEED)
+            for (name, request), drawn in zip(some.items(), answers, strict=True):
+                found[name] = _read(drawn, request, scorer.tokenizer, family)
+    return found
+
+
+def _family(record: RunRecord) -> str | None:
+    return family_of(record.run.reference or "") or family_of(record.run.model)
+
+
+def _asked(records: Sequence[RunRecord]) -> dict[str, Request]:
+    """One request per case that was answered, chooses freely and draws plainly."""
+    requests = [one.request for record in records for one in record.exchanges if one.request and one.answered]
+    return {
+        case_id_of(request): request for request in requests
+        if request.tools and request.temperature == 1 and request.top_p in {None, 1}
+        and not isinstance(choice := case_of(request).tool_choice, Mapping) and choice in _FREE
+    }  # fmt: skip
+
+
+def _read(drawn: Sequence[Sequence[int]], request: Request, tokenizer: Tokenizer, family: str) -> ToolDraws:
+    schemas = parameters_of(request.tools)
+    calls, sound, n_cut = [], [], 0
+    for ids in drawn:
+        said = parse(tokenizer.decode(ids), family, request.tools)
+        if not said.called and len(ids) >= request.max_tokens:
+            n_cut += 1  # it might have called later
+            continue
+        calls.append(max(len(said.tool_calls), int(said.called)))
+        sound.append(said.readable and all(judged(call, schemas).valid is not False for call in said.tool_calls))
+    return ToolDraws(calls=tuple(calls), sound=tuple(sound), n_cut=n_cut)

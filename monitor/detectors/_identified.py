@@ -1,0 +1,121 @@
+"""What an identification can compare: logprobs of the endpoint, or its choices alone, with those of every variant."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from monitor.alternatives import alternatives
+from monitor.detectors._calls import LEAST_NATS
+from monitor.evidence import after_sampler, asked_by, prompt_of, split_is_known
+from monitor.results import Evidence, GoldenPosition, Prediction
+from monitor.stats.checks import Floats
+from monitor.stats.matched import Match, match
+from monitor.stats.matched_text import match_text
+
+_FEWEST_OPTIONS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One position: logprobs of the same tokens by the endpoint, golden and every variant."""
+
+    prompt: str
+    endpoint: Floats
+    golden: Floats
+    predicted: Mapping[str, Floats]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One position: logprobs of the same tokens by golden and every variant, and which one the endpoint took."""
+
+    prompt: str
+    chosen: int
+    golden: Floats
+    predicted: Mapping[str, Floats]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparable:
+    """What can be compared: ``rows`` where logprobs say something of the weights, else ``choices``.
+
+    ``is_sampled``: the endpoint's logprobs are those after the sampler.
+    """
+
+    rows: tuple[Row, ...] = ()
+    choices: tuple[Choice, ...] = ()
+    is_sampled: bool = False
+
+    @property
+    def n_prompts(self) -> int:
+        """Different prompts that were answered."""
+        return len({one.prompt for one in self.rows or self.choices})
+
+    def match(self, families: Mapping[str, str], faithful_nats: float) -> Match | None:
+        """Weigh the variants, of which `families` are told by name; None where nothing can be compared."""
+        if self.rows:
+            rows = self.rows
+            return match([one.endpoint for one in rows], [one.golden for one in rows], _by_name(rows), families,
+                         [one.prompt for one in rows], faithful_nats=faithful_nats)  # fmt: skip
+        some = self.choices
+        if not some:
+            return None
+        return match_text([one.golden for one in some], _by_name(some), [one.chosen for one in some], families,
+                          [one.prompt for one in some], faithful_nats=faithful_nats)  # fmt: skip
+
+
+def comparable(evidence: Evidence, probes: Collection[str], *, fewest: int = 1) -> Comparable:
+    """Return what `probes` brought that can be compared: logprobs of at least `fewest` prompts, else choices."""
+    rows = tuple(_rows(evidence, probes))
+    sampled = after_sampler(place for _, view in asked_by(evidence, probes) for place in view.positions)
+    if len({one.prompt for one in rows}) >= fewest and not sampled:
+        return Comparable(rows=rows)
+    return Comparable(choices=tuple(_choices(evidence, probes)), is_sampled=sampled)
+
+
+def _by_name(some: Sequence[Row] | Sequence[Choice]) -> dict[str, list[Floats]]:
+    return {name: [one.predicted[name] for one in some] for name in some[0].predicted}
+
+
+def _rows(evidence: Evidence, probes: Collection[str]) -> Iterator[Row]:
+    for prompt, place, known in _places(evidence, probes, evidence.predictions):
+        if not place.endpoint_top:
+            continue
+        table = np.stack([np.asarray(place.endpoint_top), np.asarray(place.golden_top), *known.values()])
+        kept = table[:, np.isfinite(table).all(axis=0) & (table[0] > LEAST_NATS)]
+        if kept.shape[1]:
+            yield Row(prompt, kept[0], kept[1], dict(zip(known, kept[2:], strict=True)))
+
+
+def _choices(evidence: Evidence, probes: Collection[str]) -> Iterator[Choice]:
+    """Choices; samplers are left out, which take the same first choice as golden weights do."""
+    variants = [one for one in evidence.predictions if one.cause != "sampler"]
+    for prompt, place, known in _places(evidence, probes, variants):
+        options = alternatives(place)
+        golden = np.asarray(place.golden_top) if place.endpoint_top else np.array([*options.values()])
+        if place.endpoint_top:
+            chosen = int(np.argmax(place.endpoint_top))
+        elif options:
+            chosen = list(options).index(place.token_id)
+        else:
+            continue
+        table = np.stack([golden, *known.values()])
+        kept = np.isfinite(table).all(axis=0)
+        if kept[chosen] and (kept.sum() >= _FEWEST_OPTIONS or not place.endpoint_top):
+            rows = table[:, kept]
+            yield Choice(prompt, int(kept[:chosen].sum()), rows[0], dict(zip(known, rows[1:], strict=True)))
+
+
+def _places(
+    evidence: Evidence, probes: Collection[str], variants: Sequence[Prediction]
+) -> Iterator[tuple[str, GoldenPosition, dict[str, Floats]]]:
+    """Positions of which every variant knows something, with the prompt."""
+    for exchange, view in asked_by(evidence, probes):
+        known = {one.variant: one.logprobs.get(exchange.exchange_id, ()) for one in variants}
+        if not known or not split_is_known(view):
+            continue
+        for at, place in enumerate(view.positions):
+            rows = {name: np.asarray(values[at]) for name, values in known.items() if at < len(values)}
+            if len(rows) == len(known):
+                yield prompt_of(exchange), place, rows

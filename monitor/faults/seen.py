@@ -1,0 +1,71 @@
+"""An exchange beside what was asked: what all finders look at."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from monitor.faults.catalogue import BY_NAME
+from monitor.faults.kinds import Found
+from monitor.faults.profiles import Profile
+from monitor.types import Exchange, Request
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """One exchange under one policy. ``golden_prompt`` is golden's count of the prompt, ``context`` the declared one.
+
+    ``tools`` are the schemas of the declared tools by name. ``mode`` is ``auto``, ``none``, ``required`` or ``named``.
+    """
+
+    exchange: Exchange
+    profile: Profile
+    golden_prompt: int | None = None
+    context: int | None = None
+
+    @cached_property
+    def request(self) -> Request:
+        """What was asked; an empty request where that is not known."""
+        return self.exchange.request or Request(prompt_id="", messages=(), max_tokens=0)
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether it is known what was asked."""
+        return self.exchange.request is not None
+
+    @cached_property
+    def tools(self) -> Mapping[str, Any]:
+        """Schemas of the declared tools, by name."""
+        found: dict[str, Any] = {}
+        for tool in self.request.tools:
+            function = tool.get("function")
+            inner = function if isinstance(function, Mapping) else tool
+            if isinstance(name := inner.get("name"), str):
+                found[name] = inner.get("parameters", inner.get("input_schema"))
+        return found
+
+    @cached_property
+    def named(self) -> str | None:
+        """The function that ``tool_choice`` names."""
+        choice = self.request.extra.get("tool_choice")
+        function = choice.get("function") if isinstance(choice, Mapping) else None
+        name = function.get("name") if isinstance(function, Mapping) else None
+        return name if isinstance(name, str) else None
+
+    @property
+    def mode(self) -> str:
+        """What ``tool_choice`` asks for."""
+        choice = self.request.extra.get("tool_choice")
+        return "named" if self.named is not None else choice if isinstance(choice, str) else "auto"
+
+    def has(self, *flags: str) -> str | None:
+        """Return the first of `flags` that the decoder raised; one that ends in a colon stands for all of its kind."""
+        return next(
+            (one for one in self.exchange.flags for flag in flags
+             if one == flag or (flag.endswith(":") and one.startswith(flag))),
+            None,
+        )  # fmt: skip
+
+    def found(self, name: str, where: str, sign: str) -> Found:
+        """Return the finding that `sign` is there, with the standing that the profile gives it."""
+        return Found(name=BY_NAME[name].name, standing=self.profile.standing(name), where=where, sign=sign)

@@ -1,0 +1,143 @@
+"""Exchanges out of access logs of real traffic, in numbers only: the text is looked at once and dropped.
+
+A log line holds what was asked and what came back, in one of these shapes:
+
+* ``{"request": {...}, "response": {...}, "status": 200, "time": ...}`` as proxies log it;
+* an output line of the OpenAI batch API: ``{"response": {"status_code": 200, "body": {...}}, "error": null}``;
+* a stored chat completion by itself: ``{"object": "chat.completion", ...}``.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+
+from monitor.shape import question_of, sign_flags, text_signs
+from monitor.types import Capture, Choice, Exchange, Read, Request
+from monitor.wire.dispatch import decode
+
+_AT = ("time", "timestamp", "created_at", "started_at", "start_time", "startTime")
+_ELAPSED_MS = ("duration_ms", "latency_ms", "elapsed_ms", "response_time_ms")
+_TTFT_MS = ("ttft_ms", "time_to_first_token_ms")
+_STATUS = ("status", "status_code", "http_status")
+_LATEST = 4e9
+
+
+class NoEventError(ValueError):
+    """A line holds no answer; the message says why."""
+
+
+def from_log(line: bytes, *, keep: bool = False) -> Exchange:
+    """Return the exchange that a line of a log tells of, without its text unless `keep`.
+
+    Raises
+    ------
+    NoEventError
+        When it tells of none.
+    """
+    try:
+        value = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        raise NoEventError("not JSON") from None
+    if not isinstance(value, dict):
+        raise NoEventError("not an object")
+    asked, body, status = _parts(value)
+    if body is None and (status is None or status < 400):
+        raise NoEventError("neither an answer nor a status that says why there is none")
+    exchange = _decoded(asked, body, status)
+    exchange = replace(
+        exchange, started_at=_time(value, body), eof_ms=_number(value, _ELAPSED_MS), ttft_ms=_number(value, _TTFT_MS),
+        attempt=_attempt(value),
+    )  # fmt: skip
+    return exchange if keep else bare(exchange)
+
+
+def bare(exchange: Exchange, *, worded: bool = True) -> Exchange:
+    """Return `exchange` without any word of question and answer; its signs stay as flags.
+
+    `worded` says that the words were recorded at all: else that there are none shows nothing.
+    """
+    choice = exchange.choice
+    question = question_of(exchange.request) if exchange.request else ""
+    told = exchange.answered or exchange.outcome == "empty"
+    signs = text_signs(
+        choice.content, choice.reasoning, question, n_calls=len(choice.tool_calls), finish=choice.finish
+    )
+    if not worded:
+        signs = {"empty": exchange.outcome == "empty"}
+    called = ("shape:called",) if choice.tool_calls else ()
+    kept = tuple(flag for flag in exchange.flags if not flag.startswith(("model_", "shape:")))
+    return replace(
+        exchange, request=None, error=None, request_id=None, sent_sha256=None,
+        choices=tuple(Choice(index=one.index, finish=one.finish) for one in exchange.choices),
+        flags=(*kept, *sign_flags(signs if told else {}), *called),
+    )  # fmt: skip
+
+
+def _parts(value: Mapping[str, Any]) -> tuple[Mapping[str, Any], Any, int | None]:
+    """What was asked, the body of the answer, and the status."""
+    reply = value.get("response")
+    asked = value.get("request")
+    asked = asked.get("body", asked) if isinstance(asked, dict) else {}
+    status = _status(value)
+    if value.get("object") == "chat.completion":
+        return {"messages": value.get("input")}, value, 200
+    if isinstance(reply, dict) and "body" in reply:
+        return asked, reply.get("body"), _status(reply) or status
+    body = reply if isinstance(reply, dict) else None
+    return asked, body, status if status is not None else 200 if body is not None else None
+
+
+def _decoded(asked: Mapping[str, Any], body: Any, status: int | None) -> Exchange:
+    messages = asked.get("messages")
+    listed = tuple(one for one in messages if isinstance(one, dict)) if isinstance(messages, list) else ()
+    cap = next((asked[name] for name in ("max_completion_tokens", "max_tokens") if type(asked.get(name)) is int), None)
+    data = b"" if body is None else orjson.dumps(body)
+    exchange = decode(
+        Capture(
+            sent=orjson.dumps({"stream": False, **({} if cap is None else {"max_tokens": cap})}), status=status or 200,
+            headers=(("content-type", "application/json"),), reads=(Read(0, data),),
+        )
+    )  # fmt: skip
+    return replace(exchange, request=Request(prompt_id="", messages=listed, max_tokens=cap or 1))
+
+
+def _status(value: Mapping[str, Any]) -> int | None:
+    found = next((value[name] for name in _STATUS if type(value.get(name)) is int), None)
+    return found if found is not None and 100 <= found < 600 else None
+
+
+def _number(value: Mapping[str, Any], names: tuple[str, ...]) -> float | None:
+    found = next((value[name] for name in names if type(value.get(name)) in {int, float}), None)
+    return float(found) if found is not None and found >= 0 else None
+
+
+def _attempt(value: Mapping[str, Any]) -> int:
+    retries = next((value[name] for name in ("retries", "num_retries") if type(value.get(name)) is int), 0)
+    return 1 + max(0, min(int(retries), 1000))
+
+
+def _time(value: Mapping[str, Any], body: Any) -> datetime:
+    """When it was asked, in UTC. Raises NoEventError when the line does not say."""
+    stamps = [value.get(name) for name in _AT]
+    stamps.append(body.get("created") if isinstance(body, dict) else None)
+    for stamp in stamps:
+        if (at := moment(stamp)) is not None:
+            return at
+    raise NoEventError("no time: give one of " + ", ".join(_AT))
+
+
+def moment(stamp: Any) -> datetime | None:
+    """Return an instant given as ISO 8601 text, or as seconds or milliseconds since 1970; None for anything else."""
+    if isinstance(stamp, str):
+        try:
+            at = datetime.fromisoformat(stamp)
+        except ValueError:
+            return None
+        return at.replace(tzinfo=at.tzinfo or UTC).astimezone(UTC)
+    if isinstance(stamp, bool) or not isinstance(stamp, int | float) or not stamp > 0:
+        return None
+    seconds = stamp / 1000 if stamp > _LATEST else stamp
+    return datetime.fromtimestamp(seconds, UTC) if seconds < _LATEST else None

@@ -1,0 +1,217 @@
+"""Which of many hypotheses explains what was seen: priors, unknown noise, shares of the prompts, posteriors.
+
+What is seen at one prompt has a likelihood under golden weights with a hypothesis' deviation times a gain, for each of
+some scales of noise. All else is the same whatever is looked at: logprobs (`monitor.stats.matched`) or choices alone
+(`monitor.stats.matched_text`).
+Source: measured in docs/identify.md; the mixture and the priors are ours.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from monitor.stats.checks import Floats
+
+GOLDEN, UNEXPLAINED, FAITHFUL = "golden", "unexplained", "bf16-class"
+"""Names of what is always considered (golden weights, something that no hypothesis predicts), and golden's family."""
+
+SCALES = np.geomspace(0.002, 4.0, 17)
+"""Noise of the logprobs in nats, all alike a priori."""
+
+_MOST_NOISE_NATS = 0.3
+_SHARES = np.array([0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9])
+_FINE_SHARES = np.linspace(0.01, 1.0, 100)
+_MIXED = 0.1
+_LOG_PRIOR = {"faithful": np.log(1 / 3), "bank": np.log(5 / 12), "unexplained": np.log(1 / 4)}
+_GAINS, _NEAR_GAINS = (0.8, 1.0), (0.2, 0.4)
+_Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One hypothesis with its posterior. ``twins`` predict the same, so that nothing tells them from it."""
+
+    name: str
+    family: str
+    posterior: float
+    twins: tuple[str, ...] = ()
+
+
+class Weighing(ABC):
+    """Log evidences out of likelihoods: sums over clusters, integrals over scales and shares."""
+
+    def __init__(self, clusters: Sequence[str], faithful_nats: float) -> None:
+        _, self._index = np.unique(np.asarray(clusters), return_inverse=True)
+        self.n_clusters = int(self._index.max()) + 1
+        self._faithful: _Bools = max(faithful_nats, SCALES[1]) >= SCALES
+        self._known: dict[tuple[int, float], Floats] = {}
+
+    @abstractmethod
+    def at_positions(self, column: int | None, gain: float) -> Floats:
+        """Log likelihoods (positions, scales) under hypothesis `column`, of golden weights where that is None."""
+
+    def golden(self) -> float:
+        """Evidence of golden weights in a faithful engine."""
+        return _integral(self.likelihoods(None), self._faithful)
+
+    def unexplained(self) -> float:
+        """Evidence of more noise than that, at all prompts or a share of them."""
+        return self._mixed(self.likelihoods(None), ~self._faithful)
+
+    def hypothesis(self, column: int, *, faithful: bool) -> float:
+        """Evidence of a hypothesis, at all prompts or a share of them."""
+        noise = self._faithful if faithful else SCALES <= _MOST_NOISE_NATS
+        parts = [self._mixed(self.likelihoods(column, gain), noise) for gain in _GAINS]
+        return float(log_sum(parts) - np.log(len(parts)))
+
+    def near(self, column: int, gain: float) -> float:
+        """Evidence of a part of the hypothesis' deviation, with any noise."""
+        return _integral(self.likelihoods(column, gain), np.ones_like(self._faithful))
+
+    def share(self, column: int) -> tuple[float, float, float]:
+        """Mean and 95% interval of the share of clusters that deviate as the hypothesis predicts."""
+        logs = self._by_share(self.likelihoods(column), SCALES <= _MOST_NOISE_NATS, _FINE_SHARES)
+        weights = np.exp(logs - log_sum(logs))
+        below = np.cumsum(weights)
+        # Rounding may leave the last sum below 1, but not below the upper level.
+        low, high = _FINE_SHARES[np.searchsorted(below, [0.025, 0.975])].tolist()
+        return float(weights @ _FINE_SHARES), low, high
+
+    def likelihoods(self, column: int | None, gain: float = 1.0) -> Floats:
+        """Log likelihoods (clusters, scales)."""
+        key = (-1, 0.0) if column is None else (column, gain)
+        if key not in self._known:
+            found = np.zeros((self.n_clusters, len(SCALES)))
+            np.add.at(found, self._index, self.at_positions(column, gain))
+            self._known[key] = found
+        return self._known[key]
+
+    def _mixed(self, like: Floats, noise: _Bools) -> float:
+        """Evidence of a deviation in all clusters, or in a share of them."""
+        parts = self._by_share(like, noise, _SHARES)
+        whole = _integral(like, noise) + np.log(1 - _MIXED)
+        return float(np.logaddexp(whole, log_sum(parts) + np.log(_MIXED / len(_SHARES))))
+
+    def _by_share(self, like: Floats, noise: _Bools, shares: Floats) -> Floats:
+        one, other = like[:, noise][:, None, :, None], self.likelihoods(None)[:, self._faithful][:, None, None, :]
+        with np.errstate(divide="ignore"):
+            logs = np.log(shares)[:, None, None], np.log1p(-shares)[:, None, None]
+        both = np.logaddexp(logs[0] + one, logs[1] + other).sum(axis=0)
+        return np.asarray(log_sum(both.reshape(len(shares), -1)) - np.log(both[0].size), dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weighed:
+    """Candidates in descending order, the most similar of them, and the evidence of the first against golden weights.
+
+    ``nearest`` is only a hint when the first is `UNEXPLAINED`; None when the first is golden, or the bank is empty.
+    ``share`` is that of the first with a 95% interval, where it is a hypothesis.
+    """
+
+    schemes: tuple[Candidate, ...]
+    nearest: Candidate | None
+    share: tuple[float, float, float] | None
+    log_bayes: float
+
+    @property
+    def families(self) -> dict[str, float]:
+        """Posterior by family, in descending order."""
+        sums: dict[str, float] = {}
+        for one in self.schemes:
+            sums[one.family] = sums.get(one.family, 0.0) + one.posterior
+        return dict(sorted(sums.items(), key=lambda item: -item[1]))
+
+
+def weigh(
+    judge: Weighing, names: Sequence[str], families: Mapping[str, str], groups: Mapping[str, tuple[str, ...]]
+) -> Weighed:
+    """Weigh golden weights, the first hypothesis of each of `groups` with its twins, and the unexplained.
+
+    Priors: 1/3 for `FAITHFUL`, 1/4 for `UNEXPLAINED`, 5/12 for the other families, all alike, and within a family all
+    schemes alike.
+    """
+    scores = _scores(judge, groups, names, families)
+    total = float(log_sum(list(scores.values())))
+    found = sorted(
+        (Candidate(name, _family(name, families), float(np.exp(value - total)), groups.get(name, ()))
+         for name, value in scores.items()), key=lambda one: -one.posterior,
+    )  # fmt: skip
+    first = found[0].name
+    return Weighed(
+        schemes=tuple(found), nearest=_nearest(judge, found, names, groups), log_bayes=scores[first] - scores[GOLDEN],
+        share=judge.share(names.index(first)) if first in groups else None,
+    )  # fmt: skip
+
+
+def twins(
+    names: Sequence[str], gram: Floats, *, cosine: float = 0.95, size: float = 1.25
+) -> dict[str, tuple[str, ...]]:
+    """Return hypotheses that predict the same by the first of them: by cosine and size of their deviations.
+
+    `gram` (h, h) holds the inner products of the deviations that `names` predict.
+    """
+    lengths = np.sqrt(np.diag(gram))
+    found: dict[str, tuple[str, ...]] = {}
+    for at, name in enumerate(names):
+        for first, others in found.items():
+            other = names.index(first)
+            ratio = lengths[at] / lengths[other] if lengths[other] > 0 else 0.0
+            if gram[at, other] > cosine * lengths[at] * lengths[other] and 1 / size < ratio < size:
+                found[first] = (*others, name)
+                break
+        else:
+            found[name] = ()
+    return found
+
+
+def log_sum(logs: Sequence[float] | Floats) -> Any:
+    """Ln of the sum of exponentials along the last axis. Plain, because scipy's takes most of the time of a match."""
+    values = np.asarray(logs, dtype=np.float64)
+    most = values.max(axis=-1, keepdims=True)
+    return np.log(np.exp(values - most).sum(axis=-1)) + most[..., 0]
+
+
+def _integral(like: Floats, noise: _Bools) -> float:
+    """Evidence over the scales `noise`, all alike a priori."""
+    return float(log_sum(like[:, noise].sum(axis=0)) - np.log(noise.sum()))
+
+
+def _scores(
+    judge: Weighing, groups: Mapping[str, tuple[str, ...]], names: Sequence[str], families: Mapping[str, str]
+) -> dict[str, float]:
+    """Log of prior times evidence of golden, unexplained and the first of each group of twins."""
+    members: dict[str, list[str]] = {}
+    for name in groups:
+        members.setdefault(families[name], []).append(name)
+    others = sum(family != FAITHFUL for family in members)
+    alone = FAITHFUL not in members
+    scores = {GOLDEN: judge.golden() + _LOG_PRIOR["faithful"] + (0.0 if alone else np.log(0.5))}
+    near = []
+    for name in groups:
+        column, own = names.index(name), families[name]
+        class_prior = _LOG_PRIOR["faithful"] + np.log(0.5) if own == FAITHFUL else _LOG_PRIOR["bank"] - np.log(others)
+        prior = float(class_prior) - np.log(len(members[own]))
+        scores[name] = judge.hypothesis(column, faithful=own == FAITHFUL) + prior
+        if own != FAITHFUL:
+            near += [judge.near(column, gain) for gain in _NEAR_GAINS]
+    parts = [judge.unexplained() + np.log(0.5)] + [one + np.log(0.5 / len(near)) for one in near]
+    scores[UNEXPLAINED] = float(log_sum(parts) + _LOG_PRIOR["unexplained"])
+    return {name: float(value) for name, value in scores.items()}
+
+
+def _nearest(
+    judge: Weighing, found: Sequence[Candidate], names: Sequence[str], groups: Mapping[str, tuple[str, ...]]
+) -> Candidate | None:
+    """The first candidate; where that predicts nothing, the hypothesis of which a part explains most."""
+    if found[0].name in groups or not groups:
+        return found[0] if found[0].name in groups else None
+    best = max(groups, key=lambda name: max(judge.near(names.index(name), gain) for gain in (*_NEAR_GAINS, *_GAINS)))
+    return next(one for one in found if one.name == best)
+
+
+def _family(name: str, families: Mapping[str, str]) -> str:
+    return {GOLDEN: FAITHFUL, UNEXPLAINED: UNEXPLAINED}.get(name) or families[name]

@@ -1,0 +1,95 @@
+"""What golden's own answers to the cases say of an endpoint's."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from monitor.stats.rates import wilson
+from monitor.tools.draws import ToolDraws
+from monitor.tools.graded import Graded
+from monitor.tools.layers import was_cut
+from monitor.tools.measures import by_name, observed
+from monitor.tools.triggers import Agreement, Decisions, NoiseFloor, agreement, count_mix, noise_floor
+
+_TWO = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Against:
+    """Decisions held against golden's, and ends by the cap before any decision; None where golden has none of them."""
+
+    agreement: Agreement | None = None
+    undecided: Agreement | None = None
+    words: str = ""
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def p_endless(self) -> float:
+        """P-value that the cap ends no more answers before a decision than golden's; 1 where that is not known."""
+        return self.undecided.p_excess if self.undecided is not None and self.undecided.excess > 0 else 1.0
+
+
+def against_golden(
+    graded: Sequence[Graded], draws: Mapping[str, ToolDraws], *, rng: np.random.Generator
+) -> Against:  # fmt: skip
+    """Compare decisions to call, and numbers of calls, on the cases that golden answered too."""
+    f1 = by_name(observed(graded))["tool_trigger_f1"].value
+    own, cut = _decisions(graded, draws), _undecided(graded, draws)
+    undecided = agreement(list(cut.values()), rng=rng) if cut else None
+    floors = [(draw.k, draw.n) for name, draw in draws.items() if name in own and draw.n >= _TWO]
+    if not own or not floors:
+        return Against(undecided=undecided, details={"f1_labels": f1})
+    found = agreement(list(own.values()), rng=rng)
+    floor = noise_floor(floors, rng=rng)
+    mix = count_mix(
+        [len(one.calls) for one in graded if one.case.case_id in own and one.decided is not None],
+        [count for name in own for count in draws[name].calls], rng=rng,
+    )  # fmt: skip
+    return Against(
+        agreement=found, undecided=undecided, words=_words(found, floor),
+        details={
+            "f1_labels": f1, "f1_ceiling": floor.f1, "f1_ceiling_low": floor.low, "f1_ceiling_high": floor.high,
+            "agreement": found.agreement, "agreement_golden": found.expected, "z": found.z, "excess": found.excess,
+            "log_ratio_nats": found.log_ratio, "n_golden_cases": len(own), "call_count_cosine": mix.cosine,
+            "call_count_tv": mix.total_variation, "p_call_count": mix.p_value,
+        },
+    )  # fmt: skip
+
+
+def unsound_rate(draws: Mapping[str, ToolDraws]) -> float | None:
+    """Return the rate of golden's calls that cannot be run, at the upper end of its interval; None where all can."""
+    unsound, called = sum(one.unsound for one in draws.values()), sum(one.k for one in draws.values())
+    return wilson(unsound, called).high if unsound else None
+
+
+def _decisions(graded: Sequence[Graded], draws: Mapping[str, ToolDraws]) -> dict[str, Decisions]:
+    known: dict[str, list[bool]] = {}
+    for one in graded:
+        if one.decided is not None and one.case.case_id in draws and draws[one.case.case_id].n:
+            known.setdefault(one.case.case_id, []).append(one.decided)
+    return {
+        name: Decisions(golden_k=draws[name].k, golden_n=draws[name].n, k=sum(made), n=len(made))
+        for name, made in known.items()
+    }
+
+
+def _undecided(graded: Sequence[Graded], draws: Mapping[str, ToolDraws]) -> dict[str, Decisions]:
+    """Answers that the cap ended before they decided, against golden's, on cases that golden answered."""
+    known: dict[str, list[bool]] = {}
+    for one in graded:
+        if one.arrived and one.case.case_id in draws and draws[one.case.case_id].n + draws[one.case.case_id].n_cut:
+            known.setdefault(one.case.case_id, []).append(was_cut(one.exchange) and one.decided is None)
+    return {
+        name: Decisions(golden_k=draws[name].n_cut, golden_n=draws[name].n + draws[name].n_cut, k=sum(cut), n=len(cut))
+        for name, cut in known.items()
+    }
+
+
+def _words(found: Agreement, floor: NoiseFloor) -> str:
+    ceiling = "" if floor.f1 is None else f"; golden's own F1 against itself is {floor.f1:.0%}, which is the ceiling"
+    return (
+        f"decisions agree with golden's at {found.agreement:.0%}, golden with itself at {found.expected:.0%} "
+        f"(z {found.z:+.1f}, p {found.p_value:.2g}){ceiling}"
+    )

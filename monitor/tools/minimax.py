@@ -1,0 +1,87 @@
+"""The numbers of MiniMax-AI's Provider-Verifier, as it computes them, to compare with what it published.
+
+Its match rate divides by all labelled rows although rows that another check takes never enter the matrix: with 100
+labels of which one is never scored, no endpoint can exceed 99%. `ceiling` says so for any run.
+Source: its metrics at the state of 2026, read and recomputed from 30 published loops (tests/golden/tools).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from monitor.results import Metric, Observation
+from monitor.tools.graded import Graded
+from monitor.tools.measures import Confusion, confusion, ratio
+
+_SOURCE = "MiniMax-AI/MiniMax-Provider-Verifier"
+
+METRICS: tuple[Metric, ...] = (
+    Metric(name="minimax_query_success_rate", unit="share", better="higher", source=_SOURCE,
+           definition="Complete answers / attempts (documented per query, computed per attempt)."),
+    Metric(name="minimax_finish_tool_calls_rate", unit="share", better="neither", source=_SOURCE,
+           definition="Answers that finish as tool_calls / requests."),
+    Metric(name="minimax_tool_calls_match_rate", unit="share", better="higher", source=_SOURCE,
+           definition="(TP + TN) / labelled rows, also those that are never scored."),
+    Metric(name="minimax_schema_accuracy", unit="share", better="higher", source=_SOURCE,
+           definition="True positives with valid calls only / true positives."),
+    Metric(name="minimax_only_reasoning_rate", unit="share", better="lower", source=_SOURCE,
+           definition="Answers of reasoning alone / answers."),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MinimaxCounts:
+    """The counts of one loop. ``matrix`` holds scored rows, ``labelled`` all rows with a label."""
+
+    attempts: int
+    successes: int
+    labelled: int
+    matrix: Confusion
+    valid: int
+    only_reasoning: int
+
+    @property
+    def ceiling(self) -> float | None:
+        """The highest match rate that any endpoint could have reached here."""
+        return self.matrix.scored / self.labelled if self.labelled else None
+
+
+def rates(counts: MinimaxCounts) -> tuple[Observation, ...]:
+    """Return one observation per card of `METRICS`."""
+    found = counts.matrix
+    return (
+        ratio("minimax_query_success_rate", counts.successes, counts.attempts),
+        ratio("minimax_finish_tool_calls_rate", found.tp + found.fp, counts.attempts),
+        ratio("minimax_tool_calls_match_rate", found.tp + found.tn, counts.labelled),
+        ratio("minimax_schema_accuracy", counts.valid, found.tp),
+        ratio("minimax_only_reasoning_rate", counts.only_reasoning, counts.successes),
+    )
+
+
+def average(loops: Sequence[Observation]) -> float | None:
+    """Mean over loops, as it is published; None when no loop could be counted."""
+    values = [one.value for one in loops if one.value is not None]
+    return sum(values) / len(values) if values else None
+
+
+def counts_of(graded: Sequence[Graded]) -> MinimaxCounts:
+    """Count the responses of one loop."""
+    answered = [one for one in graded if one.exchange.answered]
+    labelled = [one for one in graded if one.case.expect != "any"]
+    ended = [one for one in labelled if one.exchange.answered and one.exchange.choice.finish in {"stop", "tool_calls"}]
+    right = [one for one in ended if one.case.expect == "call" and one.predicates.said]
+    return MinimaxCounts(
+        attempts=len(graded), successes=len(answered), labelled=len(labelled),
+        matrix=confusion([(one.case.expect == "call", one.predicates.said) for one in ended]),
+        valid=sum(bool(one.calls) and all(call.valid for call in one.calls) for one in right),
+        only_reasoning=sum(_only_reasoning(one) for one in answered),
+    )  # fmt: skip
+
+
+def _only_reasoning(one: Graded) -> bool:
+    choice = one.exchange.choice
+    return bool(choice.reasoning) and not choice.content and not choice.tool_calls
+
+
+def observed(graded: Sequence[Graded]) -> tuple[Observation, ...]:
+    """Return one observation per card of `METRICS`."""
+    return rates(counts_of(graded))

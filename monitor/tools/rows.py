@@ -1,0 +1,118 @@
+"""Suites as JSON lines: our own, and those of K2VV, MiniMax and evalscope as they are.
+
+A row is a whole chat request. Keys of verifiers that are no part of it are taken as expectations or left out; all
+others are sent. The role ``_input`` of K2VV becomes ``system``. Arguments in the history stay as they were written,
+broken or not: some rows break them on purpose.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import orjson
+
+from monitor.errors import UsageError
+from monitor.tools.case import Case, Expect, ExpectedCall
+
+_OWN = frozenset({"id", "expect", "expected_calls", "tags"})
+_FOREIGN = frozenset(
+    {"expected_tool_call", "should_call_tool", "official_finish_reason", "check_type", "data_index", "hash"}
+)
+_TRANSPORT = frozenset({"model", "stream", "stream_options"})
+_FIELDS = frozenset({"messages", "tools", "tool_choice", "parallel_tool_calls", "temperature"})
+_CAPS = ("max_tokens", "max_completion_tokens")
+_EXPECT: Mapping[str, Expect] = {"call": "call", "none": "none", "any": "any"}
+
+
+def read_rows(text: str, name: str) -> tuple[Case, ...]:
+    """Return the cases in `text`, one JSON object a line; blank lines are skipped.
+
+    Parameters
+    ----------
+    name
+        Goes before the ids of the rows; rows without an id are numbered by their line.
+
+    Raises
+    ------
+    UsageError
+        For the first line that is no request; the message names the line and what it lacks.
+    """
+    cases = tuple(_cases(text, name))
+    if not cases:
+        raise UsageError(f"{name}: holds no case; write one chat request with `messages` and `tools` a line")
+    ids = [case.case_id for case in cases]
+    twice = next((one for one in ids if ids.count(one) > 1), None) if len(set(ids)) < len(ids) else None
+    if twice is not None:
+        raise UsageError(f"{name}: two rows have the id {twice!r}; ids must differ")
+    return cases
+
+
+def _cases(text: str, name: str) -> Iterator[Case]:
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.strip():
+            try:
+                yield row_case(orjson.loads(line), f"{name}/{number}", prefix=name)
+            except (orjson.JSONDecodeError, ValueError) as error:
+                raise UsageError(f"{name}, line {number}: {error}") from None
+
+
+def row_case(row: Any, number: str, *, prefix: str) -> Case:
+    """Return the case in one row; `number` is its id where it has none.
+
+    Raises
+    ------
+    ValueError
+        When the row is no request.
+    """
+    if not isinstance(row, dict):
+        raise ValueError("a row is a JSON object with `messages` and `tools`")  # noqa: TRY004  # a mistake in a file
+    messages, tools = _list(row, "messages"), _list(row, "tools")
+    if not messages:
+        raise ValueError("`messages` is missing or empty")
+    cap = next((row[key] for key in _CAPS if isinstance(row.get(key), int)), None)
+    parallel, temperature = row.get("parallel_tool_calls"), row.get("temperature")
+    left_out = _OWN | _FOREIGN | _TRANSPORT | _FIELDS | set(_CAPS)
+    return Case(
+        case_id=f"{prefix}/{row['id']}" if isinstance(row.get("id"), str | int) else number,
+        messages=tuple(_message(one) for one in messages), tools=tuple(tools), tool_choice=row.get("tool_choice"),
+        parallel=parallel if isinstance(parallel, bool) else None, expect=_expect(row), calls=_calls(row),
+        body={key: value for key, value in row.items() if key not in left_out}, max_tokens=cap,
+        temperature=float(temperature) if isinstance(temperature, int | float) else None,
+        tags=tuple(map(str, row.get("tags") or row.get("check_type") or ())),
+    )  # fmt: skip
+
+
+def _list(row: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
+    """The objects under `key`; evalscope writes lists as JSON text."""
+    value = row.get(key)
+    if isinstance(value, str):
+        value = orjson.loads(value)
+    if value is None:
+        return []
+    if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+        raise ValueError(f"`{key}` must be a list of objects")
+    return value
+
+
+def _message(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {**message, "role": "system"} if message.get("role") == "_input" else message
+
+
+def _expect(row: Mapping[str, Any]) -> Expect:
+    if "expect" in row:
+        if row["expect"] not in _EXPECT:
+            raise ValueError(f"`expect` must be call, none or any, not {row['expect']!r}")
+        return _EXPECT[row["expect"]]
+    said = row.get("expected_tool_call", row.get("should_call_tool"))
+    if not isinstance(said, bool) and isinstance(row.get("official_finish_reason"), str):
+        said = row["official_finish_reason"] == "tool_calls"
+    if isinstance(said, bool):
+        return "call" if said else "none"
+    return "call" if row.get("expected_calls") else "any"
+
+
+def _calls(row: Mapping[str, Any]) -> tuple[ExpectedCall, ...]:
+    listed = row.get("expected_calls") or []
+    try:
+        return tuple(ExpectedCall(name=str(one["name"]), arguments=one.get("arguments")) for one in listed)
+    except (TypeError, KeyError, AttributeError):
+        raise ValueError('`expected_calls` must be a list of {"name": ..., "arguments": {...}}') from None

@@ -1,0 +1,65 @@
+"""A run as the summary that K2VV writes, which others read too, with ours beside it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from monitor.results import Observation
+from monitor.stats.rates import wilson
+from monitor.tools import k2vv, minimax, openrouter
+from monitor.tools.graded import Graded
+from monitor.tools.measures import observed
+from monitor.tools.presets import PRESETS, met
+
+
+def all_observed(graded: Sequence[Graded]) -> tuple[Observation, ...]:
+    """Our metrics and the compatible ones."""
+    return (*observed(graded), *k2vv.observed(graded), *minimax.observed(graded), *openrouter.observed(graded))
+
+
+def summary(graded: Sequence[Graded], *, model: str) -> dict[str, Any]:
+    """Return the document. It is a function of the responses alone, so a second one of the same run is the same.
+
+    The keys at the top are K2VV's; ``metrics`` are ours and those of other verifiers with k, n and a 95% interval
+    (Wilson), ``presets`` what the published thresholds make of them.
+    """
+    counts = k2vv.counts_of(graded)
+    rows = [_row(one) for one in all_observed(graded)]
+    return {
+        "model": model,
+        "success_count": counts.success_count,
+        "failure_count": counts.failure_count,
+        "finish_stop": counts.finish_stop,
+        "finish_tool_calls": counts.finish_tool_calls,
+        "finish_others": counts.finish_others,
+        "finish_others_detail": dict(counts.finish_others_detail),
+        "schema_validation_error_count": counts.schema_validation_error_count,
+        "successful_tool_call_count": counts.successful_tool_call_count,
+        "usage": {
+            "prompt_tokens": counts.prompt_tokens, "completion_tokens": counts.completion_tokens,
+            "total_tokens": counts.prompt_tokens + counts.completion_tokens,
+        },
+        "minimax_match_rate_ceiling": minimax.counts_of(graded).ceiling,
+        "metrics": rows,
+        "presets": _presets({row["metric"]: row for row in rows}),
+    }  # fmt: skip
+
+
+def _row(one: Observation) -> dict[str, Any]:
+    low = high = None
+    if one.k is not None:
+        rate = wilson(one.k, one.n)
+        low, high = rate.low, rate.high
+    return {"metric": one.metric, "value": one.value, "k": one.k, "n": one.n, "low": low, "high": high}
+
+
+def _presets(rows: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    found = []
+    for preset in PRESETS:
+        row = rows[preset.metric]
+        known = row["value"] is not None
+        found.append({
+            "preset": preset.name, "metric": preset.metric, "threshold": preset.threshold,
+            "direction": preset.direction, "source": preset.source, "as_of": preset.as_of.isoformat(),
+            "met": met(preset, row["value"], row["low"], row["high"]) if known else None,
+        })  # fmt: skip
+    return found

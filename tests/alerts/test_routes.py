@@ -1,0 +1,217 @@
+"""What arrives at a route. Oracle: a real server on loopback, the check of docs/alerts.md, and Alertmanager's API."""
+
+import sys
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import orjson
+import pytest
+from pydantic import SecretStr
+
+from jobs.guarded_http import RefusedByGuardError, ask
+from jobs.notify_routes import AlertmanagerSender, AppriseSender, SendError, WebhookSender, ping
+from monitor.addresses import refusal
+from monitor.alerting.nouns import Event, Message
+from monitor.alerting.outbox import LONGEST_WAIT, Delivery, due, failed
+from monitor.config_alerts import Alertmanager, Apprise, HeartbeatEntry, Webhook
+from monitor.incident import Incident
+from tests.alerts.made import START, minutes
+from tests.alerts.receiver import Receiver, receiver
+from tests.alerts.service import Hands
+
+
+def incident(**changes: Any) -> Incident:
+    fields: dict[str, Any] = {
+        "incident_id": "1f" * 10, "endpoint": "acme/a", "provider": "acme", "topic": "fidelity", "severity": "page",
+        "detector": "fidelity", "rules": ("verdicts#fidelity",), "cause": "weights", "causes": ("weights",),
+        "opened_at": START, "last_at": minutes(10), "closed_at": None, "n_verdicts": 2, "verdict_id": "v1",
+        "reason": "0.31 nats from golden", "effect": 0.31, "low": 0.2, "high": 0.42, "unit": "nats", "n": 40,
+        "threshold": 0.02,
+    }  # fmt: skip
+    return Incident(**{**fields, **changes})
+
+
+def delivery(*events: Event, route: str = "hook", created: float = 11, name: str = "m1") -> Delivery:
+    told = events or (Event(kind="fired", incident=incident(), changes=("upstream: a before, b since",)),)
+    message = Message(message_id=name, at=minutes(created), group="acme", events=told)
+    return Delivery(
+        delivery_id=f"{name}-{route}", route=route, created_at=message.at, next_at=message.at, message=message
+    )
+
+
+def webhook(url: str, *, allow_private: bool = True) -> WebhookSender:
+    target = Webhook(url=SecretStr(url), secret=SecretStr("s3cret"), allow_private=allow_private)
+    return WebhookSender(target, Hands(minutes(12)))
+
+
+@pytest.fixture
+def hook() -> Iterator[Receiver]:
+    with receiver() as made:
+        yield made
+
+
+def verify(secret: str, headers: dict[str, str], body: bytes, now: float) -> bool:
+    """The check that docs/alerts.md gives to receivers, as it stands there."""
+    page = (Path(__file__).parents[2] / "docs" / "alerts.md").read_text(encoding="utf-8")
+    names: dict[str, Any] = {}
+    exec(page.partition("```python\n")[2].partition("```")[0], names)  # noqa: S102  # our own page
+    found: bool = names["verify"](secret, headers, body, now)
+    return found
+
+
+async def test_a_webhook_is_signed_and_holds_the_evidence(hook: Receiver) -> None:
+    await webhook(f"{hook.url}/in?t=1").send(delivery())
+    (got,) = hook.got
+    now = minutes(12).timestamp()
+    assert verify("s3cret", got.headers, got.body, now)
+    assert not verify("other", got.headers, got.body, now)
+    assert not verify("s3cret", got.headers, got.body + b" ", now)
+    assert not verify("s3cret", got.headers, got.body, now + 301)
+    assert (got.method, got.path, got.headers["content-type"]) == ("POST", "/in?t=1", "application/json")
+    assert got.headers["idempotency-key"] == "m1-hook"
+    body = orjson.loads(got.body)
+    (event,) = body["events"]
+    assert (body["id"], body["schema"], body["group"]) == ("m1-hook", "weighmaster.alert/1", "acme")
+    wanted = {"kind": "fired", "incident_id": "1f" * 10, "cause": "weights", "value": 0.31, "low": 0.2, "high": 0.42}
+    wanted |= {"unit": "nats", "n": 40, "threshold": 0.02, "opened_at": "2026-11-02T00:00:00Z", "n_signs": 2}
+    wanted |= {"changes": ["upstream: a before, b since"], "command": "weighmaster audit --from v1"}
+    assert {key: event[key] for key in wanted} == wanted
+
+
+@pytest.mark.parametrize("status", [301, 400, 404, 429, 500])
+async def test_what_is_no_success_is_a_failure_and_no_redirect_is_followed(status: int) -> None:
+    with receiver() as other, receiver(status, location=other.url) as moved:
+        with pytest.raises(SendError, match=f"answered HTTP {status}"):
+            await webhook(moved.url).send(delivery())
+        assert (len(moved.got), len(other.got)) == (1, 0)
+
+
+async def test_no_error_shows_the_address() -> None:
+    with receiver() as gone:
+        pass
+    with pytest.raises(SendError) as caught:
+        await webhook(f"{gone.url}/t0ken").send(delivery())
+    assert "t0ken" not in str(caught.value)
+    assert "127.0.0.1" not in str(caught.value)
+
+
+async def test_private_addresses_need_a_word(hook: Receiver) -> None:
+    with pytest.raises(SendError, match="allow_private"):
+        await webhook(hook.url, allow_private=False).send(delivery())
+    assert hook.got == []
+
+
+async def test_a_silent_receiver_costs_no_more_than_the_limit() -> None:
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/"
+        with pytest.raises(RefusedByGuardError, match=r"no answer within 0\.2 s"):
+            await ask("POST", url, content=b"{}", allow_private=True, limit_s=0.2)
+
+
+@pytest.mark.parametrize(
+    ("address", "private", "refused"),
+    [
+        ("93.184.216.34", False, None), ("2606:2800:220:1::1", False, None),
+        ("10.0.0.1", False, "private"), ("10.0.0.1", True, None), ("127.0.0.1", False, "private"),
+        ("127.0.0.1", True, None), ("::1", True, None), ("fd12::1", False, "private"),
+        ("169.254.169.254", True, "metadata"), ("fe80::1%eth0", True, "metadata"), ("fd00:ec2::254", True, "metadata"),
+        ("100.100.100.200", True, "metadata"), ("::ffff:169.254.169.254", True, "metadata"),
+        ("64:ff9b::a9fe:a9fe", True, "metadata"), ("2002:a9fe:a9fe::1", True, "metadata"),
+        ("::ffff:10.0.0.1", False, "private"), ("0.0.0.0", True, "no address"), ("224.0.0.1", True, "no address"),  # noqa: S104
+        ("240.0.0.1", True, "no address"),
+    ],
+)  # fmt: skip
+def test_which_addresses_are_refused(address: str, private: bool, refused: str | None) -> None:
+    why = refusal(address, allow_private=private)
+    assert (why is None) if refused is None else (why is not None and refused in why)
+
+
+async def test_alertmanager_gets_what_its_api_wants(hook: Receiver) -> None:
+    sender = AlertmanagerSender(Alertmanager(url=SecretStr(hook.url), token=SecretStr("t"), allow_private=True))
+    await sender.send(delivery())
+    over = incident(closed_at=minutes(30), causes=("weights", "template"))
+    await sender.send(delivery(Event(kind="resolved", incident=over)))
+    fired, resolved = (orjson.loads(one.body)[0] for one in hook.got)
+    assert {one.path for one in hook.got} == {"/api/v2/alerts"}
+    assert hook.got[0].headers["authorization"] == "Bearer t"
+    assert fired["labels"] == resolved["labels"]
+    assert fired["labels"]["alertname"] == "weighmaster_fidelity"
+    assert fired["startsAt"] == resolved["startsAt"] == "2026-11-02T00:00:00Z"
+    assert (fired["endsAt"], resolved["endsAt"]) == ("2026-12-02T00:11:00Z", "2026-11-02T00:30:00Z")
+    assert all(isinstance(value, str) for value in (*fired["labels"].values(), *fired["annotations"].values()))
+
+
+class _FakeApprise(SimpleNamespace):
+    """Stands for the package: it may not be installed."""
+
+
+@pytest.mark.parametrize("works", [True, False])
+async def test_apprise_gets_plain_text(monkeypatch: pytest.MonkeyPatch, works: bool) -> None:
+    calls: list[dict[str, Any]] = []
+
+    class Sender:
+        def add(self, url: str) -> bool:
+            return url.startswith("json://")
+
+        def notify(self, **given: Any) -> bool:
+            calls.append(given)
+            return works
+
+    fake = _FakeApprise(
+        Apprise=Sender, NotifyType=SimpleNamespace(SUCCESS="success", FAILURE="failure"),
+        NotifyFormat=SimpleNamespace(TEXT="text"),
+    )  # fmt: skip
+    monkeypatch.setitem(sys.modules, "apprise", fake)
+    sender = AppriseSender(Apprise(url=SecretStr("json://h")))
+    if works:
+        await sender.send(delivery())
+    else:
+        with pytest.raises(SendError, match="could not deliver"):
+            await sender.send(delivery())
+    assert (calls[0]["title"], calls[0]["notify_type"], calls[0]["body_format"]) == (
+        "FIRING: acme/a weights", "failure", "text",
+    )  # fmt: skip
+    with pytest.raises(SendError, match="does not know"):
+        await AppriseSender(Apprise(url=SecretStr("what://h"))).send(delivery())
+    fake.NotifyType = None
+    with pytest.raises(SendError, match=r"apprise failed \(AttributeError\)"):
+        await sender.send(delivery())
+
+
+async def test_without_the_package_the_remedy_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "apprise", None)
+    with pytest.raises(SendError, match=r"weighmaster\[alerts\]"):
+        await AppriseSender(Apprise(url=SecretStr("json://h"))).send(delivery())
+
+
+async def test_the_heartbeat_is_a_get(hook: Receiver) -> None:
+    await ping(HeartbeatEntry(url=SecretStr(f"{hook.url}/ping"), allow_private=True))
+    assert [(one.method, one.path) for one in hook.got] == [("GET", "/ping")]
+    hook.status = 500
+    with pytest.raises(SendError, match="HTTP 500"):
+        await ping(HeartbeatEntry(url=SecretStr(hook.url), allow_private=True))
+
+
+def test_back_off_doubles_up_to_a_limit_and_ends() -> None:
+    one, at, waits = delivery(created=0), minutes(0), []
+    while one.given_up_at is None:
+        one = failed(one, "answered HTTP 500", at)
+        waits.append(one.next_at - at)
+        at = one.next_at + timedelta(seconds=1)
+    assert [wait.total_seconds() for wait in waits[:4]] == [5, 10, 20, 40]
+    assert max(waits) == LONGEST_WAIT
+    assert timedelta(days=7) <= one.given_up_at - one.created_at < timedelta(days=7, hours=1)
+
+
+def test_one_provider_is_told_in_order_and_others_do_not_wait() -> None:
+    first, later = delivery(created=0, name="m1"), delivery(created=5, name="m2")
+    waiting = failed(first, "x", minutes(5))
+    assert due([later, waiting], minutes(5)) == []
+    assert due([later, waiting], minutes(6)) == [waiting]
+    other = delivery(created=5, name="m3", route="second")
+    assert due([later, waiting, other], minutes(5)) == [other]

@@ -1,0 +1,140 @@
+"""The probe and the detector `parameters`. Oracle: what the played endpoint was told to ignore or to refuse."""
+
+import asyncio
+from typing import Any
+
+import numpy as np
+import pytest
+
+from monitor.capabilities import FEATURES, OF_ALL, capabilities
+from monitor.detectors.parameters import _LAYERS, CORE, ParametersKept
+from monitor.results import Evidence, Verdict
+from probes.parameters import Parameters
+from tests.detectors.made import AT
+from tests.faults.honest import Honest, evidence_of, measured
+
+ALL = [*FEATURES, *OF_ALL]
+
+
+async def standings(ignores: frozenset[str] = frozenset()) -> dict[str, str]:
+    record = await measured(Honest(ignores=ignores))
+    return {name: one.standing for name, one in capabilities(record.exchanges).items()}
+
+
+def judge(evidence: Evidence) -> Verdict:
+    return ParametersKept().run(evidence, at=AT, rng=np.random.default_rng(0))
+
+
+async def test_an_honest_endpoint_keeps_all() -> None:
+    assert await standings() == dict.fromkeys(ALL, "kept")
+    assert set(_LAYERS) == set(ALL)
+
+
+@pytest.mark.parametrize("feature", [name for name in ALL if name != "temperature"])
+async def test_exactly_what_is_ignored_is_told(feature: str) -> None:
+    assert await standings(ignores=frozenset({feature})) == {**dict.fromkeys(ALL, "kept"), feature: "ignored"}
+
+
+async def test_a_temperature_that_is_always_0_or_never() -> None:
+    """Without draws nothing can be said of the seed and the nucleus; without greed both fail too."""
+    always = await standings(ignores=frozenset({"temperature"}))
+    assert (always["temperature"], always["seed"], always["top_p"]) == ("ignored", "unknown", "unknown")
+    never = await standings(ignores=frozenset({"temperature_0", "seed"}))
+    assert never["temperature"] == "ignored"
+    assert {name for name, standing in always.items() if standing != "kept"} == {"temperature", "seed", "top_p"}
+
+
+@pytest.mark.parametrize(
+    ("field", "features"),
+    [
+        ("n", {"n"}),
+        ("logprobs", {"logprobs"}),
+        ("response_format", {"json_object", "json_schema"}),
+        ("reasoning_effort", {"reasoning_effort"}),
+        ("parallel_tool_calls", {"parallel_tool_calls"}),
+        ("tool_choice", {"tool_choice_none", "tool_choice_required", "tool_choice_named"}),
+    ],
+)
+async def test_refusing_is_a_capability_and_no_failure(field: str, features: set[str]) -> None:
+    record = await measured(Honest(refuses=frozenset({field})))
+    told = capabilities(record.exchanges)
+    assert {name for name, one in told.items() if one.standing == "refused"} == features
+    assert judge(evidence_of(record)).status == "pass"
+
+
+async def test_the_verdict_holds_the_matrix() -> None:
+    one = judge(evidence_of(await measured(Honest(ignores=frozenset({"n"})))))
+    assert (one.status, one.cause) == ("pass", None)
+    assert one.details["capabilities"] == {**dict.fromkeys(ALL, "kept"), "n": "ignored"}
+    assert one.details["why"]["n"] == "1 choices, 2 asked for"
+    assert (one.n, one.details["k"]) == (17, 16)
+    assert "ignored: n" in one.reason
+
+
+@pytest.mark.parametrize("feature", sorted(CORE))
+async def test_ignoring_what_programs_rely_on_fails(feature: str) -> None:
+    one = judge(evidence_of(await measured(Honest(ignores=frozenset({feature})))))
+    assert (one.status, one.cause) == ("fail", _LAYERS[feature])
+    assert f"{feature} is ignored" in one.reason
+
+
+@pytest.mark.parametrize("given", [Honest(ignores=frozenset({"n"})), Honest(refuses=frozenset({"n"}))])
+async def test_what_worked_before_and_does_not_now_fails(given: Honest) -> None:
+    history = [await measured(Honest(), seed=seed) for seed in range(3)]
+    one = judge(evidence_of(await measured(given), *history))
+    assert (one.status, one.cause, one.details["lost"]) == ("fail", "engine", ["n"])
+    never = [await measured(given, seed=seed) for seed in range(3)]
+    assert judge(evidence_of(await measured(given), *never)).status == "pass"
+
+
+async def test_a_model_that_does_not_do_as_told_is_unknown() -> None:
+    """Controls: what the model would not have done anyway says nothing of the parameter."""
+
+    class Mute(Honest):
+        def _text(self, request: object) -> str:
+            return "Well."
+
+        def _calls(self, request: object) -> list[dict[str, object]]:
+            return []
+
+    record = await measured(Mute())
+    told = {name: one.standing for name, one in capabilities(record.exchanges).items()}
+    unknown = {"max_tokens", "stop", "temperature", "top_p", "seed", "parallel_tool_calls", "context"}
+    assert {name for name, standing in told.items() if standing == "unknown"} == unknown
+
+
+async def test_what_the_cap_cuts_is_unknown() -> None:
+    class Brief(Honest):
+        def _choice(self, request: Any) -> dict[str, Any]:
+            made = super()._choice(request)
+            text = made["message"].get("content")
+            cut = {"message": {"content": text[:20] if text and not request.tools else "{"}, "finish_reason": "length"}
+            return cut if request.tools or "response_format" in request.extra else made
+
+    record = await measured(Brief())
+    told = {name: one for name, one in capabilities(record.exchanges).items() if one.why == "cut by the cap"}
+    assert set(told) == {"json_object", "json_schema", "tool_choice_required", "tool_choice_named"}
+    assert {one.standing for one in told.values()} == {"unknown"}
+
+
+async def test_missing_answers_are_unknown_and_nothing_is_claimed() -> None:
+    record = await measured(Honest())
+    cut = [one for one in record.exchanges if one.request and not one.request.prompt_id.startswith("stop/")]
+    assert capabilities(cut)["stop"].why == "not asked"
+    assert judge(evidence_of(record)).status == "pass"
+    nothing = Evidence(endpoint=evidence_of(record).endpoint, runs=(), exchanges=())
+    assert judge(nothing).status == "inconclusive"
+
+
+def test_settings_are_checked() -> None:
+    with pytest.raises(ValueError, match="hot"):
+        Parameters(hot=0.5)
+    with pytest.raises(ValueError, match="tokens"):
+        Parameters(tokens=4)
+
+
+def test_the_probe_can_be_run_by_the_agent() -> None:
+    """Its requests are those that it announces."""
+    client = Honest()
+    asyncio.run(measured(client))
+    assert {one.prompt_id for one in client.asked} == {one.prompt_id for one in Parameters().requests(1)}

@@ -1,0 +1,142 @@
+"""Real traffic in numbers. Oracles: what the lines were written to say; the secret word, which must be nowhere."""
+
+from datetime import timedelta
+from typing import Any
+
+import orjson
+import pytest
+
+from monitor.codec import encode
+from monitor.faults.find import find
+from monitor.faults.profiles import PROFILES
+from monitor.shape import event_of
+from monitor.shape_spans import from_spans
+from monitor.shape_traffic import NoEventError, from_log, moment
+from monitor.types import Exchange
+from tests.shape.logs import LOOP, SECRET, START, document, line, reply, span
+
+
+def logged(value: Any, *, keep: bool = False) -> Exchange:
+    return from_log(orjson.dumps(value), keep=keep)
+
+
+def test_a_line_in_numbers() -> None:
+    one = logged(line(at=3, retries=2))
+    event = event_of(one)
+    assert (one.outcome, event.tokens, event.finish, event.cut, event.retried) == ("ok", 9, "stop", False, True)
+    assert (one.eof_ms, one.started_at, one.models) == (412.5, START + timedelta(minutes=3), ("model",))
+    assert (event.looped, event.mixed, event.empty, event.only_reasoning, event.called) == (False,) * 5
+
+
+@pytest.mark.parametrize(
+    ("sign", "body"),
+    [
+        ("looped", reply(LOOP, "length", 64)),
+        ("mixed", reply(f"{SECRET} \u4e00\u516c\u65a4")),
+        ("empty", reply("")),
+        ("only_reasoning", reply("", reasoning_content=f"hm, {SECRET}")),
+        ("called", reply("", "tool_calls", tool_calls=[{"id": "1", "function": {"name": SECRET, "arguments": "{}"}}])),
+        ("cut", reply(finish="length", tokens=64)),
+    ],
+)
+def test_signs_come_through_and_the_words_do_not(sign: str, body: dict[str, Any]) -> None:
+    one = logged(line(body=body))
+    assert getattr(event_of(one), sign) is True
+    assert SECRET.encode() not in encode(one)
+    kept = logged(line(body=body), keep=True)
+    assert SECRET.encode() in encode(kept) or sign == "empty"
+    assert find(one, PROFILES["openai"]) == (), "without the words, their absence is no fault"
+
+
+@pytest.mark.parametrize(
+    ("value", "outcome"),
+    [
+        ({"custom_id": "a", "created_at": 1793520000, "response": {"status_code": 200, "body": reply()}}, "ok"),
+        ({**reply(), "input": [{"role": "user", "content": SECRET}]}, "ok"),
+        (line(body={"error": {"message": f"{SECRET} is full", "code": 429}}, status=429), "rate_limited"),
+        ({"time": "2026-11-01T08:00:00Z", "status": 503, "request": {}}, "http_5xx"),
+        (line(body=reply(finish="content_filter")), "filtered"),
+    ],
+)
+def test_shapes_of_lines(value: dict[str, Any], outcome: str) -> None:
+    one = logged(value)
+    assert one.outcome == outcome
+    assert one.started_at is not None
+    assert SECRET.encode() not in encode(one)
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"nonsense", "not JSON"),
+        (b"[1]", "not an object"),
+        (b'{"time": 1, "status": 200}', "neither an answer"),
+        (b'{"response": {"choices": []}, "status": 200}', "no time"),
+    ],
+)
+def test_what_tells_nothing_says_why(data: bytes, why: str) -> None:
+    with pytest.raises(NoEventError, match=why):
+        from_log(data)
+
+
+@pytest.mark.parametrize("stamp", ["2026-11-01T08:00:00Z", "2026-11-01T09:00:00+01:00", "2026-11-01 08:00:00",
+                                   START.timestamp(), START.timestamp() * 1000])  # fmt: skip
+def test_times(stamp: object) -> None:
+    assert moment(stamp) == START
+
+
+@pytest.mark.parametrize("stamp", [None, True, -1, "soon", float("nan"), 1e30, {}])
+def test_no_times(stamp: object) -> None:
+    assert moment(stamp) is None
+
+
+def spans(*some: dict[str, Any], keep: bool = False) -> list[Exchange]:
+    return list(from_spans(document(*some), keep=keep))
+
+
+def test_a_span_in_numbers() -> None:
+    (one,) = spans(span(at=2, gen_ai__response__time_to_first_chunk=0.25))
+    assert (one.outcome, one.eof_ms, one.ttft_ms, one.models) == ("ok", 412.5, 250.0, ("model",))
+    assert one.usage == {"prompt_tokens": 12, "completion_tokens": 9}
+    assert one.started_at == START + timedelta(minutes=2)
+    event = event_of(one)
+    assert (event.empty, event.looped, event.mixed) == (False, None, None), "nobody recorded the words"
+
+
+def message(text: str, kind: str = "text") -> str:
+    return orjson.dumps([{"role": "assistant", "parts": [{"type": kind, "content": text}]}]).decode()
+
+
+@pytest.mark.parametrize(
+    ("sign", "more"),
+    [
+        ("looped", {"gen_ai__output__messages": message(LOOP)}),
+        ("only_reasoning", {"gen_ai__output__messages": message(SECRET, "reasoning")}),
+        ("called", {"gen_ai__output__messages": message("", "tool_call")}),
+        ("mixed", {"gen_ai__output__messages": message("\u516c\u65a4"), "gen_ai__input__messages": message(SECRET)}),
+        ("cut", {"gen_ai__response__finish_reasons": ["length"]}),
+        ("empty", {"gen_ai__usage__output_tokens": 0}),
+    ],
+)
+def test_signs_of_spans(sign: str, more: dict[str, Any]) -> None:
+    (one,) = spans(span(**more))
+    assert getattr(event_of(one), sign) is True
+    assert SECRET.encode() not in encode(one)
+
+
+@pytest.mark.parametrize(
+    ("kind", "outcome"),
+    [("openai.RateLimitError", "rate_limited"), ("timeout", "stalled"), ("503", "http_5xx"), ("404", "http_4xx"),
+     ("AuthenticationError", "auth_error"), ("ConnectError", "connect_error"), ("oops", "http_5xx")],
+)  # fmt: skip
+def test_failed_spans(kind: str, outcome: str) -> None:
+    (one,) = spans(span(status=2, error__type=kind))
+    assert one.outcome == outcome
+
+
+def test_other_spans_and_nonsense_are_passed_over() -> None:
+    embedding = span(gen_ai__operation__name="embeddings")
+    database = {"startTimeUnixNano": "1", "attributes": [{"key": "db.system", "value": {"stringValue": "sql"}}]}
+    assert spans(embedding, database, {"attributes": 3}, {"startTimeUnixNano": "x"}) == []
+    nonsense: list[Any] = [None, [], {}, {"resourceSpans": 1}, {"resourceSpans": [{"scopeSpans": [{"spans": [1]}]}]}]
+    assert not any(list(from_spans(one)) for one in nonsense)

@@ -1,0 +1,1 @@
+"""Tool calls: predicates, strict JSON, schemas, layers, metrics, suite, golden tables."""

@@ -1,0 +1,179 @@
+"""Metrics, ours and the compatible ones. Oracle: counts made by hand, and the definitions of the peers."""
+
+from typing import Any
+
+import pytest
+
+from monitor.results import Observation
+from monitor.tools import k2vv, measures, minimax, openrouter
+from monitor.tools.calls import judged
+from monitor.tools.case import ExpectedCall
+from monitor.tools.expected import fidelity, key_order, same_json
+from monitor.tools.graded import Graded
+from monitor.tools.measures import METRICS, by_name, observed
+from monitor.tools.presets import PRESETS, met
+from monitor.tools.summary import all_observed, summary
+from monitor.types import ToolCall
+from tests.tools.made import call, called, case, frame, function, graded, graded_whole, said, whole
+
+LEAK = '<tool_call>{"name": "get_weather", "arguments": {"city": "A"}}</tool_call>'
+
+
+def answers() -> list[Graded]:
+    """Four cases that want a call, two that want none; one stream was cut."""
+    wanted = [called(call()), called(call(arguments="{}")), said(LEAK), said("Sunny.")]
+    unwanted = [said("Hello."), called(call())]
+    return [
+        *(graded(frames, case(case_id=f"c{at}")) for at, frames in enumerate(wanted)),
+        *(graded(frames, case(case_id=f"n{at}", expect="none")) for at, frames in enumerate(unwanted)),
+        graded([frame({"content": "It"})], case(case_id="cut"), done=False),
+    ]
+
+
+def test_counts_by_hand() -> None:
+    found = by_name(observed(answers()))
+    expected = {
+        "tool_first_attempt_success": (6, 7), "tool_eventual_success": (6, 7), "tool_said": (3, 6), "tool_cut": (1, 7),
+        "tool_structured": (3, 6), "tool_textual": (1, 6), "tool_silent": (0, 6), "tool_match": (4, 6),
+        "tool_trigger_precision": (3, 4), "tool_trigger_recall": (3, 4), "tool_trigger_f1": (6, 8),
+        "tool_schema_accuracy": (2, 3), "tool_call_schema_accuracy": (2, 3), "tool_leaks": (1, 6),
+        "tool_finish_consistent": (6, 6), "tool_not_only_reasoning": (6, 6), "tool_empty": (0, 6),
+        "tool_usage_present": (0, 6),
+    }  # fmt: skip
+    assert {name: (found[name].k, found[name].n) for name in expected} == expected
+    assert found["tool_attempts_per_success"].value == pytest.approx(7 / 6)
+
+
+def test_the_same_counts_as_others_would_make_them() -> None:
+    made = answers()
+    k2 = by_name(k2vv.observed(made))
+    assert [(k2[m.name].k, k2[m.name].n) for m in k2vv.METRICS] == [(4, 7), (4, 8), (2, 3)]
+    assert k2vv.counts_of(made).five == (3, 3, 0, 1, 2)
+    mini = by_name(minimax.observed(made))
+    assert [(mini[m.name].k, mini[m.name].n) for m in minimax.METRICS] == [(6, 7), (3, 7), (3, 7), (1, 2), (0, 6)]
+    assert minimax.counts_of(made).ceiling == pytest.approx(6 / 7)
+    router = by_name(openrouter.observed(made))
+    assert [(router[m.name].k, router[m.name].n) for m in openrouter.METRICS] == [(1, 3), (0, 3), (0, 3), (1, 3)]
+
+
+def test_nothing_is_null_and_never_zero_or_one() -> None:
+    for one in all_observed([]):
+        assert (one.value, one.n, one.k) == (None, 0, None)
+        assert one.reason
+
+
+def test_every_card_has_an_observation() -> None:
+    cards = [*METRICS, *k2vv.METRICS, *minimax.METRICS, *openrouter.METRICS]
+    assert sorted(card.name for card in cards) == sorted(one.metric for one in all_observed(answers()))
+    assert all(card.source and card.definition for card in cards)
+
+
+def test_quirks_of_k2vv_are_kept_under_its_name_only() -> None:
+    """NaN and the last of two keys pass there; a tool without parameters, and an absent call, are schema errors."""
+    lenient = [graded(called(call(arguments=text))) for text in ('{"city":"A","x":NaN}', '{"city":1,"city":"ok"}')]
+    assert k2vv.counts_of(lenient).successful_tool_call_count == 2
+    strict = [graded(called(call(arguments="{}")), case(function("get_weather"))), graded(said("Hi", "tool_calls"))]
+    assert k2vv.counts_of(strict).schema_validation_error_count == 2
+    ours = by_name(observed([*lenient, *strict]))["tool_schema_accuracy"]
+    assert (ours.k, ours.n) == (1, 3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name", "bucket"),
+    [("{", "get_weather", "InvalidJson"), ('{"city":"A"}', "f", "UnknownName"),
+     ("[1]", "get_weather", "SchemaMismatch"), ("{}", "get_weather", "SchemaMismatch"),
+     ('{"city":"A"}', "get_weather", None)],
+)  # fmt: skip
+def test_buckets_of_openrouter(arguments: str, name: str, bucket: str | None) -> None:
+    verdict = judged(ToolCall(id="a", name=name, arguments=arguments), case().parameters)
+    assert openrouter.bucket(verdict) == bucket
+
+
+def test_demands_are_counted_apart() -> None:
+    named = {"type": "function", "function": {"name": "get_weather"}}
+    made = [
+        graded(said("No."), case(case_id="a", tool_choice="none", expect="none")),
+        graded(called(call()), case(case_id="b", tool_choice="none", expect="none")),
+        graded(said("No."), case(case_id="c", tool_choice="required")),
+        graded(called(call()), case(case_id="d", tool_choice=named)),
+        graded(called(call(), call(id="b")), case(case_id="e", parallel=False)),
+        graded(said("Well", finish="length"), case(case_id="f", tool_choice="required")),
+    ]
+    found = by_name(observed(made))
+    names = ("tool_choice_none", "tool_choice_required", "tool_choice_named", "tool_parallel_off")
+    assert [(found[name].k, found[name].n) for name in names] == [(1, 2), (0, 1), (1, 1), (0, 1)]
+
+
+def test_forms_are_compared_case_by_case() -> None:
+    one = {key: value for key, value in call().items() if key != "index"}
+    usage = {"prompt_tokens": 30, "completion_tokens": 5, "total_tokens": 35}
+    other = {**usage, "prompt_tokens": 31, "total_tokens": 36}
+    made = [
+        graded([*called(call()), frame(usage=usage)]),
+        graded_whole(whole({"tool_calls": [one]}, "tool_calls", usage=usage)),
+        graded([*called(call(), finish="stop"), frame(usage=usage)], case(case_id="b")),
+        graded_whole(whole({"tool_calls": [one]}, "tool_calls", usage=other), case(case_id="b")),
+    ]
+    found = by_name(observed(made))
+    assert (found["tool_forms_same_prompt"].k, found["tool_forms_same_prompt"].n) == (1, 2)
+    assert (found["tool_forms_same_faults"].k, found["tool_forms_same_faults"].n) == (1, 2)
+    assert found["tool_usage_adds_up"].value == 1.0
+
+
+def test_ids() -> None:
+    history = ({"role": "assistant", "tool_calls": [{"id": "call_0", "function": {"name": "f", "arguments": "{}"}}]},)
+    made = [graded(called(call(), call())), graded(called(call(), call(id="z")), case(messages=history))]
+    found = by_name(observed(made, id_pattern="call_[0-9]"))
+    assert [(found[name].k, found[name].n) for name in ("tool_ids_unique", "tool_ids_new", "tool_id_pattern")] == [
+        (1, 2), (0, 1), (3, 4)]  # fmt: skip
+
+
+def verdicts(*calls: tuple[str, str]) -> list[Any]:
+    schemas: dict[str, Any] = {"f": {"properties": {"a": {}, "b": {}, "c": {}}}, "g": None}
+    return [judged(ToolCall(id=None, name=name, arguments=text), schemas) for name, text in calls]
+
+
+def test_expected_calls_match_in_any_order_and_each_once() -> None:
+    wanted = [ExpectedCall(name="f", arguments={"a": 1}), ExpectedCall(name="f", arguments={"a": 2}),
+              ExpectedCall(name="g")]  # fmt: skip
+    assert fidelity(verdicts(("g", "{}"), ("f", '{"a":2}'), ("f", '{"a":1}')), wanted) == (3, 3, 2, 2)
+    assert fidelity(verdicts(("f", '{"a":1}'), ("f", '{"a":1}')), wanted) == (1, 3, 1, 2)
+    assert fidelity(verdicts(("f", '{"a":1,"b":0}')), wanted) == (0, 3, 1, 2)
+    assert fidelity([], wanted) == (0, 3, 0, 2)
+
+
+def test_values_are_equal_as_json() -> None:
+    assert same_json({"a": [1, {"b": 2.0}]}, {"a": [1.0, {"b": 2}]})
+    assert not same_json([True], [1])
+    assert not same_json({"a": 1}, {"a": 1, "b": 2})
+    assert not same_json([1], [1, 1])
+
+
+def test_key_order_is_kendalls_tau() -> None:
+    schema: dict[str, Any] = {"properties": {"a": {}, "b": {}, "c": {}}}
+    (same, mixed, back, one) = verdicts(
+        ("f", '{"a":1,"b":1,"c":1}'), ("f", '{"b":1,"a":1,"c":1}'), ("f", '{"c":1,"b":1,"a":1}'), ("f", '{"a":1}')
+    )
+    assert [key_order(each, schema) for each in (same, mixed, back, one)] == [1.0, pytest.approx(1 / 3), -1.0, None]
+
+
+def test_presets_say_met_missed_or_undecided() -> None:
+    by_preset = {preset.name: preset for preset in PRESETS}
+    f1, only = by_preset["k2vv-kimi-k2-thinking"], by_preset["minimax-reasoning"]
+    assert met(f1, 0.76, 0.74, 0.78) == "met"
+    assert met(f1, 0.76, 0.70, 0.81) == "undecided"
+    assert met(f1, 0.60, 0.55, 0.65) == "missed"
+    assert met(only, 0.0, 0.0, 0.04) == "met"
+    assert met(only, 0.05, 0.01, 0.1) == "missed"
+    metrics = {one.metric for one in all_observed(answers())}
+    assert {preset.metric for preset in PRESETS} <= metrics
+
+
+def test_the_summary_has_the_shape_of_k2vv_and_intervals() -> None:
+    made = summary(answers(), model="m")
+    assert {key: made[key] for key in ("success_count", "failure_count", "finish_stop", "finish_tool_calls")} == {
+        "success_count": 6, "failure_count": 1, "finish_stop": 3, "finish_tool_calls": 3}  # fmt: skip
+    row = next(one for one in made["metrics"] if one["metric"] == "tool_schema_accuracy")
+    assert row["low"] < row["value"] < row["high"]
+    assert {one["met"] for one in made["presets"]} <= {"met", "missed", "undecided", None}
+    assert measures.rate_of("x", []) == Observation(metric="x", value=None, n=0, reason="nothing to count")
