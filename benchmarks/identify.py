@@ -7,145 +7,121 @@ once (`benchmarks/identify_records.py`). Identifications draw their prompts from
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import partial
 from itertools import pairwise
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from benchmarks.identify_records import OWN_LATTICE, Recorded, recorded
+from benchmarks.identify_decoys import DECOYS, decoy
+from benchmarks.identify_records import OWN_LATTICE
+from benchmarks.identify_served import SURE, Golden, Served, families, family_of, is_named, is_wrong, mixed, share_of
+from benchmarks.identify_text import Told, told
 from benchmarks.report import Report
-from jobs.alignment import align
-from jobs.golden import default_home, ensure_golden
-from monitor.ports import Tokenizer
-from monitor.stats.hypotheses import FAITHFUL, GOLDEN, UNEXPLAINED
-from monitor.stats.matched import Match, match
-from reference.prediction_store import PredictionStore
-from reference.predictions import Predictions, is_predictable
-from reference.variants.bank import bank, find
+from jobs.golden import default_home
+from jobs.identify_order import HARDEST
+from monitor.stats.design import design
+from monitor.stats.hypotheses import FAITHFUL, UNEXPLAINED
+from monitor.stats.matched import Match
+from reference.variants.bank import find
 
 NAME = "identify"
-DRAWS = 200
+DRAWS = 100
 BARS = {"F16": FAITHFUL, "BF16": "bf16", "Q8_0": "Q8_0", "Q5_0": "Q5_0", "Q4_0": "Q4_0"}
 OTHERS = ("int4-g64", "fp8-channel", "fp8-block", "nf4", "int8-g64", "Q4_0+emb-Q8_0", "Q2_K", "kv-4", "kv-8",
           "rope-x0.1", "layers-2", "no-system", "other-template", "other-system")  # fmt: skip
-SURE = 0.99
+TEXT = ("F16", "Q8_0", "Q4_0", "rope-x0.1")
 _ROUND, _MOST = 8, 40
-Rows = list[np.ndarray[Any, np.dtype[np.float64]]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Served:
-    """One endpoint's answers to all prompts: logprobs of the listed tokens by the endpoint, golden and each variant."""
-
-    name: str
-    endpoint: Rows
-    golden: Rows
-    predicted: Mapping[str, Rows]
-    prompts: Sequence[str]
-
-    def drawn(self, rng: np.random.Generator, n: int, k: int = 20) -> "Served":
-        """The answers to `n` prompts, with `k` logprobs."""
-        return self.at(rng.permutation(len(self.prompts))[:n], k)
-
-    def at(self, rows: Sequence[int] | np.ndarray[Any, Any], k: int = 20) -> "Served":
-        """Only these prompts, and `k` logprobs of each."""
-
-        def cut(values: Rows) -> Rows:
-            return [values[at][:k] for at in rows]
-
-        return replace(
-            self, endpoint=cut(self.endpoint), golden=cut(self.golden), prompts=[self.prompts[at] for at in rows],
-            predicted={name: cut(values) for name, values in self.predicted.items()},
-        )  # fmt: skip
-
-    def without(self, names: Sequence[str]) -> "Served":
-        """With these variants out of the bank."""
-        return replace(self, predicted={key: value for key, value in self.predicted.items() if key not in names})
-
-    def rounded(self, decimals: int) -> "Served":
-        """With logprobs of the endpoint rounded."""
-        return replace(self, endpoint=[np.round(row, decimals) for row in self.endpoint])
-
-    def match(self) -> Match:
-        """Identify it."""
-        return match(self.endpoint, self.golden, self.predicted, _families(), self.prompts)
-
-
-@cache
-def _families() -> dict[str, str]:
-    return {name: variant.family for name, variant in bank().items()}
-
-
-def served(one: Recorded, predictor: Predictions, tokenizer: Tokenizer) -> Served:
-    """Predict what every variant would have said where `one` answered."""
-    aligned = [(exchange, align(exchange, tokenizer)) for exchange in one.record.exchanges]
-    kept = [(exchange, item.task, one.views[exchange.exchange_id].positions[0]) for exchange, item in aligned
-            if item.task is not None and one.views[exchange.exchange_id].positions]  # fmt: skip
-    tasks = [replace(task, completion_ids=task.completion_ids[:1], gather=task.gather[:1]) for _, task, _ in kept]
-    names = [name for name, variant in bank().items() if is_predictable(variant)]
-    found = predictor.predict(
-        tasks, names, conversations=[exchange.request.messages for exchange, _, _ in kept if exchange.request]
-    )  # fmt: skip
-    return Served(
-        name=one.name, endpoint=[np.array(at.endpoint_top) for _, _, at in kept],
-        golden=[np.array(at.golden_top) for _, _, at in kept], prompts=[e.exchange_id for e, _, _ in kept],
-        predicted={name: [rows[0] for rows in answers] for name, answers in found.items()},
-    )  # fmt: skip
 
 
 def run(report: Report) -> None:
     """Record and predict what is missing, then draw."""
-    home = default_home(os.environ)
-    by_name = endpoints(home, report.note, [*BARS, OWN_LATTICE, *OTHERS])
+    golden = Golden.of(default_home(os.environ), report.note)
+    by_name = golden.endpoints([*BARS, OWN_LATTICE, *OTHERS])
     bars = {name: by_name[name] for name in BARS}
     for title, draw in _SETTINGS.items():
         report.table(f"Who is who, {DRAWS} draws each: {title}", _COLUMNS, [_row(one, draw) for one in bars.values()])
+    usual = _SETTINGS["20 requests, 20 logprobs"]
     rest = [one for name, one in by_name.items() if name not in BARS]
+    report.table(f"Other endpoints, {DRAWS} draws each: 20 requests, 20 logprobs", _COLUMNS,
+                 [_row(one, usual) for one in rest])  # fmt: skip
     report.table(
-        f"Other endpoints, {DRAWS} draws each: 20 requests, 20 logprobs", _COLUMNS,
-        [_row(one, _SETTINGS["20 requests, 20 logprobs"]) for one in rest],
+        f"Decoys, which no variant predicts, {DRAWS} draws each: 20 requests, 20 logprobs",
+        ("endpoint", "unexplained", "any family at 0.99", "nearest"),
+        [_unknown(decoy(golden, name), "") for name in DECOYS],
     )  # fmt: skip
     report.table(
         f"Its own family, and those of its twins, left out of the bank, 20 requests, 20 logprobs, {DRAWS} draws",
         ("endpoint", "unexplained", "another family at 0.99", "nearest"),
         [_left_out(one) for one in by_name.values() if one.name not in {"F16", "BF16", OWN_LATTICE}],
     )  # fmt: skip
-    report.table(
-        f"A share of 100 requests goes to Q4_0, the rest to F16, {DRAWS} draws",
-        ("share", "Q4_0 named", "share within 10 points", "true share in the interval", "mean share"),
-        [_routed(share, by_name) for share in (0.1, 0.3, 0.5)],
-    )  # fmt: skip
-    report.table(
-        f"Declared as bf16, a look after every 8 requests, at most 40; {DRAWS} draws",
-        ("endpoint", "fails", "median requests"),
-        [_declared(by_name[name]) for name in ("F16", "BF16", OWN_LATTICE, "Q8_0", "Q5_0", "Q4_0")],
-    )  # fmt: skip
+    _text(golden, report)
+    _routes(by_name, report)
+    order = design_of(by_name["F16"])
+    _declarations(by_name, order, report)
     report.table(
         "Reliability: posterior of the first scheme, over 1 to 8 requests to the endpoints of the first table",
         ("claimed", "draws", "mean claimed", "right"), _reliability(list(bars.values())),
     )  # fmt: skip
 
 
-def endpoints(home: Path, note: Callable[[str], None], names: Sequence[str]) -> dict[str, Served]:
-    """Return the endpoints `names`, recorded and predicted where that is missing."""
-    from reference.engine import TorchEngine  # noqa: PLC0415  # torch is imported only when it is needed
-
-    golden = ensure_golden(home, note)
-    load = partial(TorchEngine.load, device="cpu", threads=1)
-    scorer = load(golden)
-    digest = scorer.fingerprint.digest[:12]
-    predictor = Predictions(
-        golden=golden, load=load, report=note,
-        store=PredictionStore(home / "predictions" / f"{digest}.sqlite"),
+def _routes(by_name: Mapping[str, Served], report: Report) -> None:
+    report.table(
+        f"A share of 100 requests goes to the first, the rest to the second, {DRAWS} draws",
+        ("endpoints", "share", "both named", "share within 10 points", "true share in the interval", "mean share"),
+        [_routed(share, by_name, bad, good) for good, bad, share in (
+            ("F16", "Q4_0", 0.1), ("F16", "Q4_0", 0.3), ("F16", "Q4_0", 0.5), ("Q5_0", "Q4_0", 0.3),
+            ("rope-x0.1", "Q4_0", 0.5),
+        )],
     )  # fmt: skip
-    try:
-        records = {name: recorded(name, home / "identify" / digest, home, scorer, note) for name in names}
-    finally:
-        scorer.close()
-    return {name: served(one, predictor, scorer.tokenizer) for name, one in records.items()}
+
+
+def _declarations(by_name: Mapping[str, Served], order: Sequence[str], report: Report) -> None:
+    names = ("F16", "BF16", OWN_LATTICE, "Q8_0", "Q5_0", "Q4_0")
+    report.table(
+        f"Declared as bf16, a look after every 8 requests, at most 40; {DRAWS} draws of prompts",
+        ("endpoint", "any prompts: fails", "median requests", "chosen prompts, shuffled: fails", "median requests"),
+        [[name, *_declared(by_name[name]), *_declared(by_name[name].named(order[:_MOST]))] for name in names],
+    )  # fmt: skip
+
+
+def _text(golden: Golden, report: Report) -> None:
+    endpoints = [told(golden, name) for name in TEXT]
+    report.table(
+        f"Text only, {DRAWS} draws: 4 and 16 greedy answers of 12 tokens",
+        ("endpoint", "answers", "family right", "claimed", "wrong family at 0.99", "named"),
+        [_text_row(one, n) for one in endpoints for n in (4, 16)],
+    )  # fmt: skip
+    report.table(
+        f"Text only, its own family left out of the bank, {DRAWS} draws: 16 answers",
+        ("endpoint", "unexplained", "another family at 0.99", "nearest"),
+        [_unknown_text(one) for one in endpoints if one.name != "F16"],
+    )  # fmt: skip
+
+
+def design_of(one: Served) -> list[str]:
+    """The prompts in the order in which `weighmaster identify` asks them, best first."""
+    rows = {
+        name: [row - gold for row, gold in zip(one.predicted[name], one.golden, strict=True)] for name in HARDEST
+    }
+    return [one.prompts[at] for at in design(rows, families())]
+
+
+def _text_row(one: Told, n: int) -> list[object]:
+    found = [one.drawn(np.random.default_rng(seed), n).match() for seed in range(DRAWS)]
+    family = FAITHFUL if one.name == "F16" else family_of(one.name)
+    named = Counter(each.schemes[0].name for each in found)
+    return [
+        one.name, n, share_of(next(iter(each.families)) == family for each in found),
+        float(np.mean([each.families.get(family, 0.0) for each in found])),
+        share_of(is_wrong(each, family) for each in found),
+        ", ".join(f"{count} {name}" for name, count in named.most_common(3)),
+    ]  # fmt: skip
+
+
+def _unknown_text(one: Told) -> list[object]:
+    out = [name for name in one.predicted if families()[name] == family_of(one.name)]
+    found = [one.without(out).drawn(np.random.default_rng(seed), 16).match() for seed in range(DRAWS)]
+    return [one.name, *_nothing_named(found, family_of(one.name))]
 
 
 _COLUMNS = ("endpoint", "family right", "scheme right", "claimed", "wrong family at 0.99", "named")
@@ -167,47 +143,59 @@ def _matches(one: Served, draw: _Draw, seed: int = 0, draws: int = 0) -> list[Ma
 def _row(one: Served, draw: _Draw) -> list[object]:
     found = _matches(one, draw)
     scheme = BARS.get(one.name, one.name)
-    family = FAITHFUL if scheme == FAITHFUL else _family(scheme)
+    family = FAITHFUL if scheme == FAITHFUL else family_of(scheme)
     named = Counter(each.schemes[0].name for each in found)
     return [
-        one.name, _share(next(iter(each.families)) == family for each in found),
-        _share(_is(each, scheme) for each in found),
+        one.name, share_of(next(iter(each.families)) == family for each in found),
+        share_of(is_named(each, scheme) for each in found),
         float(np.mean([each.families.get(family, 0.0) for each in found])),
-        _share(_wrong(each, family) for each in found),
+        share_of(is_wrong(each, family) for each in found),
         ", ".join(f"{count} {name}" for name, count in named.most_common(3)),
     ]  # fmt: skip
 
 
 def _left_out(one: Served) -> list[object]:
-    family = _family(one.name)
+    family = family_of(one.name)
     whole = one.match()
     twins = {name for each in whole.schemes if each.family == family for name in (each.name, *each.twins)}
     families = {family, *(find(name).family for name in twins)}
     out = [name for name in one.predicted if find(name).family in families]
-    found = [one.without(out).drawn(np.random.default_rng(seed), 20).match() for seed in range(DRAWS)]
+    return _unknown(one.without(out), family)
+
+
+def _unknown(one: Served, family: str) -> list[object]:
+    found = [one.drawn(np.random.default_rng(seed), 20).match() for seed in range(DRAWS)]
+    return [one.name, *_nothing_named(found, family)]
+
+
+def _nothing_named(found: Sequence[Match], family: str) -> list[object]:
     near = Counter(each.nearest.name for each in found if each.nearest)
     return [
-        one.name, _share(next(iter(each.families)) == UNEXPLAINED for each in found),
-        _share(_wrong(each, family) for each in found),
+        share_of(next(iter(each.families)) == UNEXPLAINED for each in found),
+        share_of(is_wrong(each, family) for each in found),
         ", ".join(f"{count} {name}" for name, count in near.most_common(2)),
     ]  # fmt: skip
 
 
-def _routed(share: float, by_name: Mapping[str, Served]) -> list[object]:
-    good, bad = by_name["F16"], by_name["Q4_0"]
+def _routed(share: float, by_name: Mapping[str, Served], one: str, other: str) -> list[object]:
+    """`one` at a share of the prompts; `other` is faithful, or a second scheme."""
+    good, bad = by_name[other], by_name[one]
+    both = {one} if other == "F16" else {one, other}
     named, close, covered, shares = [], [], [], []
     for seed in range(DRAWS):
         rng = np.random.default_rng(seed)
         rows = rng.permutation(min(len(good.prompts), len(bad.prompts)))[:100]
         goes = rng.random(len(rows)) < share
-        found = _mixed(good.at(rows), bad.at(rows), goes).match()
-        named.append(found.schemes[0].name == "Q4_0")
-        if found.share is not None and found.share_low is not None and found.share_high is not None:
-            shares.append(found.share)
-            close.append(abs(found.share - share) <= 0.1)
-            covered.append(found.share_low <= share <= found.share_high)
-    return [f"{share:.0%}", _share(named), f"{sum(close)} of {DRAWS}", f"{sum(covered)} of {DRAWS}",
-            float(np.mean(shares)) if shares else None]  # fmt: skip
+        found = mixed(good.at(rows), bad.at(rows), goes).match()
+        first = found.schemes[0]
+        named.append(set(first.pair or (first.name,)) == both)
+        if named[-1] and found.share is not None and found.share_low is not None and found.share_high is not None:
+            true = share if not first.pair or first.pair[0] == one else 1 - share
+            shares.append(found.share if true == share else 1 - found.share)
+            close.append(abs(found.share - true) <= 0.1)
+            covered.append(found.share_low <= true <= found.share_high)
+    return [f"{one}, {other}", f"{share:.0%}", share_of(named), f"{sum(close)} of {DRAWS}",
+            f"{sum(covered)} of {DRAWS}", float(np.mean(shares)) if shares else None]  # fmt: skip
 
 
 def _declared(one: Served) -> list[object]:
@@ -220,17 +208,7 @@ def _declared(one: Served) -> list[object]:
             if 1 - found.families.get(FAITHFUL, 0.0) - found.families.get(UNEXPLAINED, 0.0) >= SURE:
                 needed.append(n)
                 break
-    return [one.name, f"{len(needed)} of {DRAWS}", int(np.median(needed)) if needed else None]
-
-
-def _mixed(good: Served, bad: Served, goes: np.ndarray[Any, np.dtype[np.bool_]]) -> Served:
-    def of(one: Rows, other: Rows) -> Rows:
-        return [b if gone else a for a, b, gone in zip(one, other, goes, strict=True)]
-
-    return replace(
-        good, endpoint=of(good.endpoint, bad.endpoint), golden=of(good.golden, bad.golden),
-        predicted={name: of(rows, bad.predicted[name]) for name, rows in good.predicted.items()},
-    )  # fmt: skip
+    return [f"{len(needed)} of {DRAWS}", int(np.median(needed)) if needed else None]
 
 
 def _reliability(bars: Sequence[Served]) -> list[list[object]]:
@@ -239,7 +217,7 @@ def _reliability(bars: Sequence[Served]) -> list[list[object]]:
         for n in (1, 2, 3, 5, 8):
             for found in _matches(one, partial(_few, n), seed=n, draws=60):
                 claimed.append(found.schemes[0].posterior)
-                right.append(_is(found, BARS[one.name]))
+                right.append(is_named(found, BARS[one.name]))
     edges = (0.0, 0.5, 0.7, 0.9, 0.99, 1.0 + 1e-9)
     p, ok = np.array(claimed), np.array(right)
     bins = [(low, high, (p >= low) & (p < high)) for low, high in pairwise(edges)]
@@ -251,25 +229,3 @@ def _reliability(bars: Sequence[Served]) -> list[list[object]]:
 
 def _few(n: int, one: Served, rng: np.random.Generator) -> Served:
     return one.drawn(rng, n)
-
-
-def _is(found: Match, scheme: str) -> bool:
-    first = found.schemes[0]
-    if scheme == FAITHFUL:
-        return first.name in {GOLDEN, "fp16"}
-    return scheme in (first.name, *first.twins)
-
-
-def _wrong(found: Match, family: str) -> bool:
-    """Whether a family is named for sure that it is not, and that is no confession either."""
-    first, posterior = next(iter(found.families.items()))
-    return posterior >= SURE and first not in {family, UNEXPLAINED}
-
-
-def _family(name: str) -> str:
-    return FAITHFUL if name == OWN_LATTICE else find(name).family
-
-
-def _share(hits: Any) -> str:
-    values = list(hits)
-    return f"{sum(values)} of {len(values)}"

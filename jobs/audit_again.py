@@ -32,6 +32,7 @@ from monitor.detectors.identify import Identify
 from monitor.errors import StoreError, UsageError
 from monitor.ports import Scorer
 from monitor.results import Verdict
+from storage.arrays import GONE
 
 _MOST_VERDICTS, _MOST_RUNS = 1000, 200
 _COMPARED = ("status", "cause", "effect", "low", "high", "n", "threshold", "p_value", "e_value", "mde", "details")
@@ -171,6 +172,9 @@ async def _from_store(config: Config, verdict_id: str) -> Kept:
         raise UsageError(f"{verdict_id}: the configuration has no endpoint {verdicts[0].endpoint}")
     by_id = {record.run.run_id: record for record in records}
     runs = tuple(by_id[run_id] for run_id in verdicts[0].run_ids if run_id in by_id)
+    gone = [one.run.run_id for one in runs if any(GONE in exchange.flags for exchange in one.exchanges)]
+    if gone:
+        raise UsageError(f"{verdict_id}: the logprobs of its run {gone[0]} are no longer kept (store.retention)")
     probed = Probed(endpoint=entry, records=runs, captures=((),) * len(runs))
     return Kept(place=Path(verdict_id), verdicts=tuple(verdicts), n_changed=0, probed=probed)
 

@@ -13,10 +13,8 @@ import orjson
 from jobs.store_client import StoreClient
 from monitor.config_store import StoreConfig
 from monitor.errors import StoreError, UsageError
-from storage.snapshots import existing, place_of, restore
+from storage.snapshots import ASKED, existing, place_of, restore
 from storage.store import DuckStore
-
-LABEL = "asked"
 
 
 def take(config: StoreConfig) -> Path:
@@ -34,7 +32,7 @@ def take(config: StoreConfig) -> Path:
         raise UsageError(f"{path}: no database yet; it is made when the store first runs")
     try:
         with closing(DuckStore(path)) as store:
-            return store.snapshot(datetime.now(UTC), LABEL).folder
+            return store.snapshot(datetime.now(UTC), ASKED).folder
     except StoreError as error:
         if "is in use by process" not in str(error):
             raise

@@ -15,7 +15,6 @@ import uvicorn
 from pydantic import SecretStr
 
 from jobs.clock import SystemClock
-from jobs.store_copies import LABEL
 from jobs.store_upkeep import Housekeeping
 from jobs.version import version
 from monitor.config_fields import Address
@@ -25,6 +24,7 @@ from monitor.ports import Clock
 from storage.alert_reads import PLANS
 from storage.api import app
 from storage.own_names import OwnNames
+from storage.snapshots import ASKED
 from storage.store import DuckStore
 
 
@@ -88,7 +88,7 @@ def serve(config: StoreConfig, port: int, *, ready: Callable[[str], None], clock
         address = Address(host=host, port=listener.getsockname()[1])
 
         def snapshot() -> Path:
-            return store.snapshot(clock.now(), LABEL).folder.absolute()
+            return store.snapshot(clock.now(), ASKED).folder.absolute()
 
         served = app(store, token=token, more=PLANS, version=version(), snapshot=snapshot)
         server = uvicorn.Config(

@@ -1,7 +1,8 @@
 """Leaving an endpoint alone that asked for it: after 429 for as long as it said, after an empty account for an hour.
 
 Pure. The wait in every form is decoded by `monitor.wire.retry_after` (case TR-03), which takes at most two minutes at
-once from an endpoint; where it asked for more, or did not say, the wait doubles from run to run up to an hour.
+once from an endpoint; where it asked for more, or did not say, the wait doubles up to an hour with every run in which
+nothing was answered.
 """
 
 from collections.abc import Sequence
@@ -18,7 +19,10 @@ MOST_S = 3600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wait:
-    """Until when an endpoint is left alone. ``n`` runs in a row were refused; ``since`` is when the last one ended."""
+    """Until when an endpoint is left alone.
+
+    ``n`` runs in a row were refused altogether; ``since`` is when the last one ended.
+    """
 
     since: datetime
     until: datetime
@@ -45,7 +49,8 @@ def wait_after(exchanges: Sequence[Exchange], ended_at: datetime, before: Wait |
     refused = [one for one in exchanges if one.outcome in {"rate_limited", "quota_exhausted"}]
     if not refused:
         return None
-    n = before.n + 1 if before is not None else 1
+    shut_out = not any(one.answered for one in exchanges)
+    n = before.n + 1 if before is not None and shut_out else 1
     wait_s = max(_wait_s(one, n) for one in refused)
     empty = any(one.outcome == "quota_exhausted" for one in refused)
     status = "the quota is exhausted" if empty else "the endpoint answered 429"

@@ -87,7 +87,9 @@ def _capability(name: str, judge: Judge, asked: Variants) -> Capability:
         return Capability(name=name, standing="unknown", why="not asked")
     tested = [exchange for variant, some in asked.items() if variant != "control" for exchange in some]
     if tested and all(exchange.outcome in _REFUSED for exchange in tested):
-        return Capability(name=name, standing="refused", why=f"status {tested[0].status}")
+        status = tested[0].status
+        why = "the protocol has no word for it" if status is None else f"status {status}"
+        return Capability(name=name, standing="refused", why=why)
     missing = next((exchange.outcome for exchange in every if not exchange.answered), None)
     if missing is not None:
         return Capability(name=name, standing="unknown", why=f"an answer is missing: {missing}")

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 Lane = Literal["latency", "bulk"]
 
-PATIENCE_S = 300.0
+PATIENCE_S = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -32,7 +32,8 @@ class ShapeEvent:
 
     ``tokens`` is the length of the answer, reasoning included; ``cut`` says that it ended by length, so that the whole
     would have been longer. ``looped``, ``mixed``, ``empty`` and ``only_reasoning`` are signs; ``retried`` says that it
-    was asked for more than once. ``prompt`` names what was asked, where that has a name: it is no text.
+    was asked for more than once, by us or by a router that names several providers. ``prompt`` names what was asked,
+    where that has a name: it is no text.
     """
 
     outcome: str
@@ -63,7 +64,7 @@ def event_of(exchange: Exchange) -> ShapeEvent:
         tokens=exchange.tokens_golden if exchange.tokens_golden is not None else usage.generated,
         cap=request.max_tokens if request else None, cut=choice.finish == "length",
         called=bool(choice.tool_calls) or "shape:called" in exchange.flags,
-        retried=exchange.attempt > 1 or "shape:retried" in exchange.flags, **(_signs(exchange) if told else {}),
+        retried=exchange.attempt > 1 or len(exchange.providers) > 1, **(_signs(exchange) if told else {}),
     )  # fmt: skip
 
 

@@ -12,10 +12,10 @@ import httpx
 
 from monitor.errors import UsageError
 from monitor.ports import Clock
-from monitor.types import Capture, Endpoint, Request
+from monitor.types import Capture, Endpoint, Exchange, Request
 from probes.heartbeat import Heartbeat, LagWindow
 from probes.limits import Limits
-from probes.redact import redact
+from probes.redact import Redactor
 from probes.transport.attempt import EXTENSION, Attempt
 from probes.transport.turnstile import Turnstile
 from probes.transport.wire import WireTransport
@@ -44,6 +44,10 @@ class WireProtocol(Protocol):
 
     def departures(self, request: Request) -> tuple[str, ...]:
         """Flags for what the body says otherwise than `request`."""
+        ...
+
+    def decode(self, capture: Capture) -> Exchange:
+        """The record of `capture`."""
         ...
 
 
@@ -108,7 +112,7 @@ class HttpClient:
         limits: Limits | None = None, sender: Sender | None = None, tls: ssl.SSLContext | None = None,
     ) -> None:  # fmt: skip
         self._endpoint, self._protocol = endpoint, protocol
-        self._key, self._clock, self._heartbeat = key, clock, heartbeat
+        self._redactor, self._clock, self._heartbeat = Redactor(key), clock, heartbeat
         self._limits = limits or Limits()
         self._url = httpx.URL(protocol.url(endpoint.base_url, endpoint.model))
         self._headers = _headers(endpoint, self._url, protocol.headers(key))
@@ -164,22 +168,18 @@ class HttpClient:
         self, request: Request, sent: bytes, started_at: datetime, attempt: Attempt, lag: LagWindow,
         *, transport_retry: int = 0,
     ) -> Capture:  # fmt: skip
-        return Capture(
+        error = None if attempt.error is None else self._redactor.text(attempt.error)[:ERROR_CHARS]
+        capture = Capture(
             request=request, protocol=self._endpoint.protocol, sent=sent, started_at=started_at,
             departures=self._protocol.departures(request),
-            status=attempt.status, headers=tuple(attempt.headers), reads=redact(attempt.reads(), self._key),
-            end=attempt.end or "unclean", error=self._redacted(attempt.error),
+            status=attempt.status, headers=tuple(attempt.headers), reads=attempt.reads(),
+            end=attempt.end or "unclean", error=error,
             t0_ns=attempt.t0_ns, dns_ns=attempt.dns_ns, connect_ns=attempt.connect_ns, tls_ns=attempt.tls_ns,
             sent_ns=attempt.sent_ns, first_byte_ns=attempt.first_byte_ns,
             eof_ns=attempt.eof_ns if attempt.status is not None else None,
             reused=attempt.reused, transport=attempt.transport, transport_retry=transport_retry, lag_ms=lag.max_ms,
         )  # fmt: skip
-
-    def _redacted(self, error: str | None) -> str | None:
-        if error is None:
-            return None
-        text = error.replace(self._key, "[key]") if self._key else error
-        return text[:ERROR_CHARS]
+        return self._redactor.capture(capture, self._protocol.decode)
 
 
 def _headers(endpoint: Endpoint, url: httpx.URL, own: dict[str, str]) -> list[tuple[str, str]]:

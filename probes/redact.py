@@ -1,25 +1,107 @@
-"""Keeps the key out of captures: some endpoints repeat it in their error bodies (case OP-09)."""
+"""Keeps the key out of captures: some endpoints repeat it in headers or error bodies (case OP-09)."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
-from monitor.types import Read
+from monitor.codec import encode
+from monitor.types import Capture, Exchange, Read
+from monitor.wire.bounds import TooLargeError
+from monitor.wire.encoding import UndecodableError, content_encoding, decoded, encoded, is_plain
 
 MASK = b"*"
+WORD = "[key]"
 MIN_CHARS = 8
 """A shorter "key" is a word like any other (local servers take anything), and masking it would damage the answer."""
 
+_DECODED_BYTES = 16 * 1024
+"""Longer answers are not decoded to be looked at again, unless they are errors: that would hold up the loop."""
 
-def redact(reads: Sequence[Read], secret: str | None) -> tuple[Read, ...]:
-    """Mask every occurrence of `secret` by asterisks of the same length, also where it spans several reads.
+_ESCAPED = re.compile(rb"\\+(?:u00|x)([2-7][0-9a-fA-F])|%([2-7][0-9a-fA-F])|&#[xX]0*([2-7][0-9a-fA-F]);|&#0*(\d{2,3});")
+_MARKS = (b"\\u00", b"\\x", b"%", b"&#")
 
-    Lengths and stamps stay as they were, so framing and timing are not touched.
+
+class Redactor:
+    """Masks one key wherever a capture may hold it, plain or with any of its characters escaped.
+
+    Escapes are those of JSON (also JSON within JSON), URLs, HTML and Python. `secret` None masks nothing.
     """
-    body = b"".join(read.data for read in reads)
-    if secret is None or len(secret) < MIN_CHARS or secret.encode() not in body:
-        return tuple(reads)
-    masked = body.replace(secret.encode(), MASK * len(secret.encode()))
-    cleaned, start = [], 0
-    for read in reads:
-        cleaned.append(Read(read.at_ns, masked[start : start + len(read.data)]))
-        start += len(read.data)
-    return tuple(cleaned)
+
+    def __init__(self, secret: str | None) -> None:
+        key = (secret or "").strip()
+        self._key = key.encode() if len(key) >= MIN_CHARS else None
+        spelled = "".join(map(_spellings, key))
+        self._text, self._bytes = re.compile(spelled), re.compile(spelled.encode())
+
+    def capture(self, capture: Capture, decode: Callable[[Capture], Exchange]) -> Capture:
+        """Return `capture` without the key, in headers and body, packed or not.
+
+        A packed body that holds it is masked unpacked and packed again, read by read; one that cannot be unpacked
+        becomes asterisks, since nobody can tell what it holds. Lengths and stamps of other bodies stay as they were.
+        Whatever key `decode` would still put together from an error or a short answer costs that body likewise.
+        """
+        if self._key is None:
+            return capture
+        capture = replace(
+            capture,
+            headers=tuple((self.text(name), self.text(value)) for name, value in capture.headers),
+            reads=self._body(capture),
+        )
+        if not capture.reads or not self._is_short(capture) or not self._holds(encode(decode(capture))):
+            return capture
+        return replace(capture, reads=_blank(capture.reads))
+
+    def text(self, text: str) -> str:
+        """Return `text` with the word ``[key]`` in place of the key."""
+        return self._text.sub(WORD, text) if self._key is not None and self._holds(text.encode()) else text
+
+    def reads(self, reads: Sequence[Read]) -> tuple[Read, ...]:
+        """Mask every occurrence by asterisks of the same length, also where it spans several reads."""
+        body = b"".join([read.data for read in reads])
+        if self._key is None or not self._holds(body):
+            return tuple(reads)
+        masked = self._bytes.sub(lambda found: MASK * len(found[0]), body)
+        cleaned, start = [], 0
+        for read in reads:
+            cleaned.append(Read(read.at_ns, masked[start : start + len(read.data)]))
+            start += len(read.data)
+        return tuple(cleaned)
+
+    def _body(self, capture: Capture) -> tuple[Read, ...]:
+        packing = content_encoding(capture.headers)
+        if is_plain(packing):
+            return self.reads(capture.reads)
+        try:
+            plain = decoded(capture.reads, packing)
+        except (UndecodableError, TooLargeError):
+            return _blank(capture.reads)
+        masked = self.reads(plain)
+        return self.reads(capture.reads) if masked == plain else encoded(masked, packing)
+
+    def _is_short(self, capture: Capture) -> bool:
+        return (capture.status or 0) >= 300 or sum(len(read.data) for read in capture.reads) <= _DECODED_BYTES
+
+    def _holds(self, data: bytes) -> bool:
+        """Whether the key is in `data`, told without a search that tries every spelling at every byte."""
+        key = self._key
+        if key is None or key in data:
+            return key is not None
+        if b"\\" in data and key in data.replace(b"\\", b""):
+            return True
+        return any(mark in data for mark in _MARKS) and key in _ESCAPED.sub(_plain, data).replace(b"\\", b"")
+
+
+def _blank(reads: Sequence[Read]) -> tuple[Read, ...]:
+    return tuple(Read(read.at_ns, MASK * len(read.data)) for read in reads)
+
+
+def _plain(found: re.Match[bytes]) -> bytes:
+    *hexadecimal, decimal = found.groups()
+    code = int(decimal) if decimal is not None else int(next(digits for digits in hexadecimal if digits), 16)
+    return bytes((code,)) if code < 128 else found[0]
+
+
+def _spellings(char: str) -> str:
+    """A pattern for `char`, escaped any number of times."""
+    code = "".join(f"[{digit}{digit.upper()}]" for digit in f"{ord(char):02x}")
+    return rf"\\*(?:{re.escape(char)}|(?<=\\)u00{code}|(?<=\\)x{code}|%{code}|&#[xX]0*{code};|&#0*{ord(char)};)"

@@ -30,8 +30,8 @@ _WAITING = """
 SELECT d.record FROM deliveries d WHERE d.done_at IS NULL AND d.given_up_at IS NULL ORDER BY d.created_at
 """
 
-# A slot that was skipped for its budget says that its agent is well; one that was missed, or skipped since the agent had
-# no network or was busy, does not.
+# A slot that was skipped for its budget says that its agent is well. One that was missed does not, nor one that was
+# skipped since the agent had no network or was busy.
 _HEARD = """
 SELECT vantage, max("at") AS "at" FROM (
     SELECT r.vantage, max(r.finished_at) AS "at" FROM runs r WHERE r.finished_at >= $since GROUP BY r.vantage

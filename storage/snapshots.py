@@ -22,6 +22,8 @@ from storage.migrations import MIGRATIONS, version_of
 
 DATABASE = "weighmaster.duckdb"
 """Name of the database file in a snapshot."""
+ASKED = "asked"
+"""Label of the snapshots that somebody asked for."""
 _STAMP = "%Y%m%dT%H%M%SZ"
 
 

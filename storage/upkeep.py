@@ -99,14 +99,17 @@ class Upkeep:
     def _join(self, today: date) -> int:
         with self._database.transaction() as con:
             groups = rows_of(con, _SMALL, small=SMALL_BYTES, today=today)
-        for group in groups:
-            with self._writing, self._database.transaction() as con:
-                paths = [str(self._folder / name) for name in group["names"]]
-                chosen = "SELECT t.* FROM read_parquet($paths) t"
-                row = self._written(con, group["kind"], group["day"], chosen, {"paths": paths})
-                con.execute("DELETE FROM files f WHERE f.name IN (SELECT unnest($names))", {"names": group["names"]})
+        return sum(self._join_day(group["kind"], group["day"], group["names"]) for group in groups)
+
+    def _join_day(self, kind: str, day: date, names: list[str]) -> int:
+        present = [name for name in names if (self._folder / name).exists()]
+        with self._writing, self._database.transaction() as con:
+            con.execute("DELETE FROM files f WHERE f.name IN (SELECT unnest($names))", {"names": names})
+            if present:  # somebody may have deleted the others
+                what = {"paths": [str(self._folder / name) for name in present]}
+                row = self._written(con, kind, day, "SELECT t.* FROM read_parquet($paths) t", what)
                 insert(con, types_of(con), "files", [row])
-        return sum(len(group["names"]) for group in groups)
+        return len(names)
 
     def _written(
         self, con: duckdb.DuckDBPyConnection, kind: str, day: date, chosen: str, what: dict[str, Any]

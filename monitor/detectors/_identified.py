@@ -1,7 +1,7 @@
 """What an identification can compare: logprobs of the endpoint, or its choices alone, with those of every variant."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,8 +12,10 @@ from monitor.results import Evidence, GoldenPosition, Prediction
 from monitor.stats.checks import Floats
 from monitor.stats.matched import Match, match
 from monitor.stats.matched_text import match_text
+from monitor.types import Exchange
 
 _FEWEST_OPTIONS = 2
+_LABEL = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,15 @@ def comparable(evidence: Evidence, probes: Collection[str], *, fewest: int = 1) 
     if len({one.prompt for one in rows}) >= fewest and not sampled:
         return Comparable(rows=rows)
     return Comparable(choices=tuple(_choices(evidence, probes)), is_sampled=sampled)
+
+
+def by_backend(evidence: Evidence, probes: Collection[str]) -> dict[str, Evidence]:
+    """Return the evidence of each backend that the endpoint says to have answered, by upstream and fingerprint."""
+    groups: dict[str, list[Exchange]] = {}
+    for exchange, _ in asked_by(evidence, probes):
+        label = " ".join(filter(None, (*exchange.providers, exchange.fingerprint)))
+        groups.setdefault(label[:_LABEL], []).append(exchange)
+    return {label: replace(evidence, exchanges=tuple(some)) for label, some in groups.items()}
 
 
 def _by_name(some: Sequence[Row] | Sequence[Choice]) -> dict[str, list[Floats]]:

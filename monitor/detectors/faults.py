@@ -72,7 +72,7 @@ class Faults:
             (exchange, _left(exchange, find(exchange, profile), exchange.run_id in tools))
             for exchange in evidence.exchanges if exchange.answered and DROPPED not in exchange.flags
         ]  # fmt: skip
-        paired = list(_differing(evidence.exchanges, profile)) if judged else []
+        paired = list(_differing([one for one in evidence.exchanges if one.run_id not in tools], profile))
         return verdict(card, self._finding(judged, paired, profile), evidence, at)
 
     def _finding(

@@ -15,13 +15,13 @@ Source: docs/identify.md, measured on llama.cpp.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, ClassVar
 
 import numpy as np
 
-from monitor.detectors._identified import Comparable, comparable
+from monitor.detectors._identified import Comparable, by_backend, comparable
 from monitor.evidence import Card, Finding, asked_by, mostly_misread, says_nothing_of_weights, verdict
 from monitor.results import Evidence, Metric, Status, Verdict
 from monitor.stats.checks import Floats
@@ -73,7 +73,23 @@ class Identify:
             return verdict(card, self._nothing(evidence, seen), evidence, at)
         found = seen.match(families_of(evidence), self.faithful_nats(evidence))
         assert found is not None  # noqa: S101  # there are prompts
-        return verdict(card, self._finding(found, evidence), evidence, at)
+        finding = self._finding(found, evidence)
+        told = {**(finding.details or {}), "backends": self._backends(evidence)}
+        return verdict(card, replace(finding, details=told), evidence, at)
+
+    def _backends(self, evidence: Evidence) -> list[dict[str, Any]]:
+        """What each backend serves, where the endpoint says which one answered: by upstream and fingerprint."""
+        found = []
+        groups = by_backend(evidence, self.probes or ())
+        for name, part in groups.items() if len(groups) > 1 else ():
+            seen = comparable(part, self.probes or (), fewest=self.min_prompts)
+            if seen.n_prompts < self.min_prompts:
+                continue
+            one = seen.match(families_of(part), self.faithful_nats(part))
+            assert one is not None  # noqa: S101  # there are prompts
+            first = one.schemes[0]
+            found.append({"backend": name, "prompts": seen.n_prompts, "name": first.name, "posterior": first.posterior})
+        return found
 
     def faithful_nats(self, evidence: Evidence) -> float:
         """Root mean square deviation that faithful engines may show: the tolerated KL is half its square.
@@ -147,7 +163,7 @@ def _is_within(one: Candidate, causes: Mapping[str, str], declared: int) -> bool
     """Whether serving this is what was declared, or better."""
     if one.name == GOLDEN or one.family == FAITHFUL:
         return True
-    return causes.get(one.name) == "weights" and _bits(one.name) >= declared
+    return all(causes.get(name) == "weights" and _bits(name) >= declared for name in one.pair or (one.name,))
 
 
 def _cause(first: Candidate, status: Status, causes: Mapping[str, str], found: Match) -> str | None:
@@ -155,6 +171,8 @@ def _cause(first: Candidate, status: Status, causes: Mapping[str, str], found: M
         return None
     if status == "inconclusive":
         return UNEXPLAINED if first.name == UNEXPLAINED else "undecided"
+    if first.pair:
+        return f"routing: {' and '.join(first.pair)}"
     routed = found.share_high is not None and found.share_high < _WHOLE
     return f"{'routing' if routed else causes[first.name]}: {first.name}"
 
@@ -168,6 +186,12 @@ def _sentence(found: Match, first: Candidate, status: Status, evidence: Evidence
         what = "the choice of tokens" if found.missed else f"the deviation of {found.rms_nats:.2g} nats"
         return text + f"{what} is not what any variant of the bank predicts{near}"
     also = f" (or {', '.join(first.twins)}, which predicts the same)" if first.twins else ""
+    if first.pair and found.share is not None:
+        return text + (
+            f"{first.pair[0]} answers {found.share:.0%} of the requests ({found.share_low:.0%} to "
+            f"{found.share_high:.0%}) and {first.pair[1]} the others, posterior {first.posterior:.3g}; declared is "
+            f"{declared}"
+        )
     family = "golden weights in 16 bit or more" if first.family == FAITHFUL else f"{first.name}{also}"
     share = ""
     if found.share is not None and found.share_high is not None and found.share_high < _WHOLE:
@@ -186,7 +210,7 @@ def _details(found: Match) -> dict[str, Any]:
             {"name": one.name, "family": one.family, "posterior": one.posterior, "twins": list(one.twins)}
             for one in shown
         ],
-        "families": dict(list(found.families.items())[:_SHOWN]),
+        "families": dict(list(found.families.items())[:_SHOWN]), "parts": _parts(found),
         "nearest": found.nearest.name if found.nearest else None,
         "share": found.share, "share_low": found.share_low, "share_high": found.share_high, "slope": found.slope,
         "slope_low": found.slope_low, "slope_high": found.slope_high, "rms_nats": found.rms_nats,
@@ -194,6 +218,17 @@ def _details(found: Match) -> dict[str, Any]:
         "design_effect": found.design_effect, "n_positions": found.n, "n_prompts": found.n_clusters,
         "by": "text" if found.missed else "logprobs", "missed": _fewest_missed(found.missed),
     }  # fmt: skip
+
+
+def _parts(found: Match) -> list[dict[str, Any]]:
+    """Who answers which share of the requests, with a 95% interval; empty where that is not known."""
+    first = found.schemes[0]
+    if found.share is None or found.share_low is None or found.share_high is None:
+        return []
+    pair = first.pair or (first.name, GOLDEN)
+    rest = {"name": pair[1], "share": 1 - found.share, "low": 1 - found.share_high, "high": 1 - found.share_low}
+    own = {"name": pair[0], "share": found.share, "low": found.share_low, "high": found.share_high}
+    return [own, rest] if first.pair or found.share_high < _WHOLE else [own]
 
 
 def _fewest_missed(missed: Mapping[str, int]) -> dict[str, int]:

@@ -9,6 +9,7 @@ Source: measured in docs/identify.md; the mixture and the priors are ours.
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,10 @@ from numpy.typing import NDArray
 
 from monitor.stats.checks import Floats
 
-GOLDEN, UNEXPLAINED, FAITHFUL = "golden", "unexplained", "bf16-class"
-"""Names of what is always considered (golden weights, something that no hypothesis predicts), and golden's family."""
+GOLDEN, UNEXPLAINED, FAITHFUL, SEVERAL = "golden", "unexplained", "bf16-class", "several"
+"""Names of what is always considered (golden weights, something that no hypothesis predicts), golden's family, and that
+of two hypotheses behind one name.
+"""
 
 SCALES = np.geomspace(0.002, 4.0, 17)
 """Noise of the logprobs in nats, all alike a priori."""
@@ -25,20 +28,27 @@ SCALES = np.geomspace(0.002, 4.0, 17)
 _MOST_NOISE_NATS = 0.3
 _SHARES = np.array([0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9])
 _FINE_SHARES = np.linspace(0.01, 1.0, 100)
-_MIXED = 0.1
+_MIXED, _PAIRED = 0.1, 0.05
+_PAIRED_OF = 3
+_LEAST = 1e-300
 _LOG_PRIOR = {"faithful": np.log(1 / 3), "bank": np.log(5 / 12), "unexplained": np.log(1 / 4)}
 _GAINS, _NEAR_GAINS = (0.8, 1.0), (0.2, 0.4)
+_NOISY = SCALES <= _MOST_NOISE_NATS
 _Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One hypothesis with its posterior. ``twins`` predict the same, so that nothing tells them from it."""
+    """One hypothesis with its posterior. ``twins`` predict the same, so that nothing tells them from it.
+
+    ``pair`` are the two hypotheses of which it is made up, the first of them at the share of the prompts.
+    """
 
     name: str
     family: str
     posterior: float
     twins: tuple[str, ...] = ()
+    pair: tuple[str, str] | None = None
 
 
 class Weighing(ABC):
@@ -64,7 +74,7 @@ class Weighing(ABC):
 
     def hypothesis(self, column: int, *, faithful: bool) -> float:
         """Evidence of a hypothesis, at all prompts or a share of them."""
-        noise = self._faithful if faithful else SCALES <= _MOST_NOISE_NATS
+        noise = self._faithful if faithful else _NOISY
         parts = [self._mixed(self.likelihoods(column, gain), noise) for gain in _GAINS]
         return float(log_sum(parts) - np.log(len(parts)))
 
@@ -72,9 +82,27 @@ class Weighing(ABC):
         """Evidence of a part of the hypothesis' deviation, with any noise."""
         return _integral(self.likelihoods(column, gain), np.ones_like(self._faithful))
 
-    def share(self, column: int) -> tuple[float, float, float]:
-        """Mean and 95% interval of the share of clusters that deviate as the hypothesis predicts."""
-        logs = self._by_share(self.likelihoods(column), SCALES <= _MOST_NOISE_NATS, _FINE_SHARES)
+    def pair(self, one: int, other: int | None) -> float:
+        """Evidence of two hypotheses behind one name: one at a share of the prompts, the other at the rest.
+
+        Without `other`, golden weights in an engine with as much noise as hypotheses may have.
+        """
+        parts = self._by_share(self.likelihoods(one), _NOISY, _SHARES, self.likelihoods(other)[:, _NOISY])
+        return float(log_sum(parts) - np.log(len(_SHARES)))
+
+    def best(self, columns: Sequence[int]) -> list[int]:
+        """The hypotheses that explain most prompts better than any other, most prompts first."""
+        like = np.stack([log_sum(self.likelihoods(one)[:, _NOISY]) for one in columns], axis=1)
+        names, counts = np.unique(like.argmax(axis=1), return_counts=True)
+        return [columns[at] for at in names[np.argsort(-counts, kind="stable")]]
+
+    def share(self, column: int, other: int | None = None) -> tuple[float, float, float]:
+        """Mean and 95% interval of the share of clusters that deviate as the hypothesis predicts.
+
+        The rest deviates as `other` predicts, or not at all.
+        """
+        rest = None if other is None else self.likelihoods(other)[:, _NOISY]
+        logs = self._by_share(self.likelihoods(column), _NOISY, _FINE_SHARES, rest)
         weights = np.exp(logs - log_sum(logs))
         below = np.cumsum(weights)
         # Rounding may leave the last sum below 1, but not below the upper level.
@@ -96,11 +124,14 @@ class Weighing(ABC):
         whole = _integral(like, noise) + np.log(1 - _MIXED)
         return float(np.logaddexp(whole, log_sum(parts) + np.log(_MIXED / len(_SHARES))))
 
-    def _by_share(self, like: Floats, noise: _Bools, shares: Floats) -> Floats:
-        one, other = like[:, noise][:, None, :, None], self.likelihoods(None)[:, self._faithful][:, None, None, :]
-        with np.errstate(divide="ignore"):
-            logs = np.log(shares)[:, None, None], np.log1p(-shares)[:, None, None]
-        both = np.logaddexp(logs[0] + one, logs[1] + other).sum(axis=0)
+    def _by_share(self, like: Floats, noise: _Bools, shares: Floats, rest: Floats | None = None) -> Floats:
+        """Evidence at each of `shares`; the others deviate by nothing, or have the likelihoods `rest`."""
+        one, other = like[:, noise], self.likelihoods(None)[:, self._faithful] if rest is None else rest
+        most = np.maximum(one.max(axis=1), other.max(axis=1))[:, None]
+        # Plain exponentials take half the time of logaddexp; what underflows is out of the question.
+        here, there = np.exp(one - most)[:, None, :, None], np.exp(other - most)[:, None, None, :]
+        weight = shares[:, None, None]
+        both = np.log(np.maximum(weight * here + (1 - weight) * there, _LEAST)).sum(axis=0) + most.sum()
         return np.asarray(log_sum(both.reshape(len(shares), -1)) - np.log(both[0].size), dtype=np.float64)
 
 
@@ -109,7 +140,7 @@ class Weighed:
     """Candidates in descending order, the most similar of them, and the evidence of the first against golden weights.
 
     ``nearest`` is only a hint when the first is `UNEXPLAINED`; None when the first is golden, or the bank is empty.
-    ``share`` is that of the first with a 95% interval, where it is a hypothesis.
+    ``share`` is that of the first with a 95% interval, where it is a hypothesis or a pair of them.
     """
 
     schemes: tuple[Candidate, ...]
@@ -132,18 +163,22 @@ def weigh(
     """Weigh golden weights, the first hypothesis of each of `groups` with its twins, and the unexplained.
 
     Priors: 1/3 for `FAITHFUL`, 1/4 for `UNEXPLAINED`, 5/12 for the other families, all alike, and within a family all
-    schemes alike.
+    schemes alike. A twentieth of the last is for pairs of schemes, all alike; looked at are those of the three schemes
+    that explain most prompts best.
     """
     scores = _scores(judge, groups, names, families)
+    pairs = _pairs(judge, groups, names, families, scores)
     total = float(log_sum(list(scores.values())))
     found = sorted(
-        (Candidate(name, _family(name, families), float(np.exp(value - total)), groups.get(name, ()))
+        (Candidate(name, SEVERAL if name in pairs else _family(name, families), float(np.exp(value - total)),
+                   groups.get(name, ()), pairs.get(name))
          for name, value in scores.items()), key=lambda one: -one.posterior,
     )  # fmt: skip
-    first = found[0].name
+    first = found[0]
+    columns = [names.index(name) for name in first.pair or ([first.name] if first.name in groups else [])]
     return Weighed(
-        schemes=tuple(found), nearest=_nearest(judge, found, names, groups), log_bayes=scores[first] - scores[GOLDEN],
-        share=judge.share(names.index(first)) if first in groups else None,
+        schemes=tuple(found), nearest=_nearest(judge, found, names, groups),
+        log_bayes=scores[first.name] - scores[GOLDEN], share=judge.share(*columns) if columns else None,
     )  # fmt: skip
 
 
@@ -193,7 +228,8 @@ def _scores(
     near = []
     for name in groups:
         column, own = names.index(name), families[name]
-        class_prior = _LOG_PRIOR["faithful"] + np.log(0.5) if own == FAITHFUL else _LOG_PRIOR["bank"] - np.log(others)
+        alone_prior = _LOG_PRIOR["bank"] + np.log1p(-_PAIRED) - np.log(others) if others else 0.0
+        class_prior = _LOG_PRIOR["faithful"] + np.log(0.5) if own == FAITHFUL else alone_prior
         prior = float(class_prior) - np.log(len(members[own]))
         scores[name] = judge.hypothesis(column, faithful=own == FAITHFUL) + prior
         if own != FAITHFUL:
@@ -203,10 +239,32 @@ def _scores(
     return {name: float(value) for name, value in scores.items()}
 
 
+def _pairs(
+    judge: Weighing, groups: Mapping[str, tuple[str, ...]], names: Sequence[str], families: Mapping[str, str],
+    scores: dict[str, float],
+) -> dict[str, tuple[str, str]]:  # fmt: skip
+    """Pairs of schemes behind one name, where any two explain some prompts best; adds their score to `scores`.
+
+    What noise in the rest of the prompts explains as well is added to the score of the scheme alone.
+    """
+    columns = [names.index(name) for name in groups if families[name] != FAITHFUL]
+    best = judge.best(columns)[:_PAIRED_OF] if columns else []
+    prior = _LOG_PRIOR["bank"] + np.log(_PAIRED / max(1, len(columns) * (len(columns) - 1) / 2))
+    for one in best:
+        scores[names[one]] = float(np.logaddexp(scores[names[one]], judge.pair(one, None) + prior))
+    found = {}
+    for one, other in combinations(best, 2):
+        found[f"{names[one]} + {names[other]}"] = names[one], names[other]
+        scores[f"{names[one]} + {names[other]}"] = float(judge.pair(one, other) + prior)
+    return found
+
+
 def _nearest(
     judge: Weighing, found: Sequence[Candidate], names: Sequence[str], groups: Mapping[str, tuple[str, ...]]
 ) -> Candidate | None:
     """The first candidate; where that predicts nothing, the hypothesis of which a part explains most."""
+    if found[0].pair:
+        return next(one for one in found if one.name == found[0].pair[0])
     if found[0].name in groups or not groups:
         return found[0] if found[0].name in groups else None
     best = max(groups, key=lambda name: max(judge.near(names.index(name), gain) for gain in (*_NEAR_GAINS, *_GAINS)))

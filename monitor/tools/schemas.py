@@ -6,13 +6,13 @@ A schema that cannot be used is a mistake of the suite. ``format`` is not assert
 Remote references are never fetched.
 """
 
+import json
 import re
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
 import jsonschema
-import orjson
 from jsonschema.exceptions import SchemaError
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import EMPTY_REGISTRY
@@ -79,13 +79,6 @@ def draft_of(parameters: Any) -> str:
     return _BY_ADDRESS.get(address, DEFAULT_DRAFT)
 
 
-def problem_of(parameters: Any) -> str | None:
-    """Return why the schema of a tool cannot be used at all, None when it can."""
-    if parameters is None or parameters == {}:
-        return None
-    return _validator(orjson.dumps(parameters), draft_of(parameters))[1]
-
-
 @dataclass(frozen=True, slots=True)
 class _Judged:
     status: SchemaStatus
@@ -95,7 +88,7 @@ class _Judged:
 
 
 def _judged(parameters: Any, arguments: Any, draft: str) -> _Judged:
-    validator, problem = _validator(orjson.dumps(parameters), draft)
+    validator, problem = _validator(json.dumps(parameters), draft)
     if problem is not None:
         return _Judged("unusable", problem=problem)
     try:
@@ -108,9 +101,9 @@ def _judged(parameters: Any, arguments: Any, draft: str) -> _Judged:
 
 
 @lru_cache(maxsize=1024)
-def _validator(schema: bytes, draft: str) -> tuple[Any, str | None]:
+def _validator(schema: str, draft: str) -> tuple[Any, str | None]:
     """The validator of a schema (as JSON), and why it cannot be used."""
-    known, parameters = _DRAFTS[draft], orjson.loads(schema)
+    known, parameters = _DRAFTS[draft], json.loads(schema)
     if not isinstance(parameters, dict | bool):
         return None, f"a schema is an object, not {type(parameters).__name__}"
     try:

@@ -7,7 +7,7 @@ from monitor.types import Capture, Outcome, Read
 from monitor.wire.asked import Asked
 from monitor.wire.bounds import TooLargeError, check_json, check_lines
 from monitor.wire.chat_state import Answer, Reader
-from monitor.wire.encoding import UndecodableError, decoded, is_plain
+from monitor.wire.encoding import UndecodableError, content_encoding, decoded, is_plain
 from monitor.wire.error_body import evidence
 from monitor.wire.lenient import NotJsonError, loads
 from monitor.wire.ndjson import frame_lines, is_lines
@@ -45,7 +45,7 @@ def sniff(body: bytes, content_type: str) -> Kind:
 
 def read_body(capture: Capture, asked: Asked, reader: Reader = Answer, *, ndjson: bool = False) -> Body:
     """Read the body of `capture`, whatever it is, with the `reader` of its protocol."""
-    encoding = capture.header("content-encoding")
+    encoding = content_encoding(capture.headers)
     content_type = (capture.header("content-type") or "").lower()
     try:
         body = _read(decoded(capture.reads, encoding), content_type, asked, reader, ndjson=ndjson)

@@ -16,6 +16,9 @@ from monitor.errors import UsageError
 from monitor.types import End
 from probes.transport.attempt import Attempt
 
+_TALKERS = ("httpx", "httpcore", "h2", "hpack")
+"""They log URLs at INFO, and headers, our key among them, at DEBUG."""
+
 _SENT = "send_request_body.complete"
 _T0 = "send_request_headers.started"
 _HEAD = "receive_response_headers.complete"
@@ -51,8 +54,8 @@ class StockSender:
         self, now: Callable[[], int], *, http2: bool = False, proxy: str | None = None,
         tls: ssl.SSLContext | None = None,
     ) -> None:  # fmt: skip
-        # httpx logs whole URLs at INFO.
-        logging.getLogger("httpx").setLevel(logging.WARNING)
+        for name in _TALKERS:
+            logging.getLogger(name).setLevel(logging.WARNING)
         self._now = now
         self._proxy = "" if proxy is None else "+proxy"
         try:

@@ -1,5 +1,6 @@
 """The notifier over the real store and its real API, with an injected clock and routes that write down messages."""
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -63,14 +64,17 @@ class Hands:
 
 @dataclass
 class Notebook:
-    """A route that can be down."""
+    """A route that can be down, or hang for as long as it is held."""
 
     up: bool = True
     got: list[Delivery] = field(default_factory=list)
     n_attempts: int = 0
+    held: asyncio.Event | None = None
 
     async def send(self, delivery: Delivery) -> None:
         self.n_attempts += 1
+        if self.held is not None:
+            await self.held.wait()
         if not self.up:
             raise SendError("answered HTTP 503")
         self.got.append(delivery)

@@ -10,10 +10,10 @@ import pytest
 
 from monitor.alerting.nouns import Ack, Silence
 from monitor.errors import StoreError
-from monitor.results import Slot
+from monitor.slot import Slot, SlotState
 from storage.store import DuckStore
 from tests.alerts.receiver import receiver
-from tests.alerts.service import Service, config, run_of, verdict
+from tests.alerts.service import Notebook, Service, config, run_of, verdict
 
 
 @pytest.fixture
@@ -126,6 +126,51 @@ async def test_a_dead_route_holds_no_other_and_gets_all_in_order_later(service: 
     assert service.routes["two"].told() == [FIRED, RESOLVED]
 
 
+async def test_the_error_budget_is_counted_by_the_store(service: Service) -> None:
+    """10 requests every 5 minutes, then 4 of 10 fail: 40 times too fast, over both windows of the first pair."""
+    service.config = config(YAML_WITH_REMINDERS.replace(
+        "group_wait: 1s", "group_wait: 1s\n  default_rules: false\n  rules: {budget: {kind: burn_rate}}"
+    ))  # fmt: skip
+    async with service.notifier() as notifier:
+        for failing in (*[0] * 14, *[4] * 6):
+            service.put("run", [run_of("acme/a", service.clock.now(), n=10 - failing)])
+            if failing:
+                later = service.clock.now() + timedelta(seconds=30)
+                service.put("run", [run_of("acme/a", later, n=failing, outcome="http_5xx")])
+            service.put("run", [run_of("acme/b", service.clock.now(), n=10)])
+            await service.look(notifier, minutes=5)
+    assert service.routes["one"].told() == [("fired", "acme/a", "unavailable")]
+    incident = service.routes["one"].got[0].message.events[0].incident
+    assert "of 120 failed" in incident.reason
+    assert (incident.effect or 0) >= 14.4
+
+
+async def test_a_route_that_hangs_holds_no_other(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jobs.notify.DRAIN_EVERY_S", 0.01)
+    one, two = service.routes.values()
+    two.held = asyncio.Event()
+    swap(service, "fail")
+    async with service.notifier() as notifier:
+        stop = asyncio.Event()
+        running = asyncio.create_task(notifier.run(stop))
+        for n, status in enumerate(("fail", "pass"), 1):
+            swap(service, status, "weights" if status == "fail" else None)
+            await until(lambda n=n: _passing(service, one, n))  # type: ignore[misc]
+        assert two.got == []
+        two.held.set()
+        stop.set()
+        await running
+    assert one.told() == [FIRED, RESOLVED]
+    assert two.told()[:1] == [FIRED]
+    assert two.n_attempts <= 2
+
+
+def _passing(service: Service, route: Notebook, n: int) -> bool:
+    """Time goes by while one waits for the route's n-th message."""
+    service.clock.forward(seconds=5)
+    return len(route.told()) >= n
+
+
 async def test_back_off_grows_and_is_kept_over_a_restart(service: Service) -> None:
     service.routes["two"].up = False
     swap(service, "fail")
@@ -195,23 +240,26 @@ async def test_a_maintenance_window_mutes_verdicts_and_says_so(service: Service)
     assert incident["muted"] == "maintenance: they move"
 
 
-async def test_an_agent_that_skips_for_its_budget_is_not_missed_and_one_without_network_is(service: Service) -> None:
-    for reason, told in (("over budget: 5 USD", []), ("agent offline: no route", [AGENT_FIRED]), (None, [AGENT_FIRED])):
-        service.runs()
-        async with service.notifier() as notifier:
-            for _ in range(4):
-                slot_at = service.clock.now()
-                state = "missed" if reason is None else "skipped"
-                service.put("slot", [Slot(
-                    endpoint="acme/a", probe="speed", slot_at=slot_at, state=state, reason=reason, vantage="berlin"
-                )])  # fmt: skip
-                await service.look(notifier)
-        fired = [one for one in service.routes["one"].told() if one[0] == "fired"]
-        assert fired == told
-        service.routes["one"].got.clear()
+@pytest.mark.parametrize(
+    ("state", "reason", "told"),
+    [
+        ("skipped", "over budget: 5 of 5 USD are spent", []),
+        ("skipped", "agent offline: nothing can be connected to", [("fired", "agent berlin", "agent_offline")]),
+        ("missed", "nothing ran", [("fired", "agent berlin", "agent_offline")]),
+    ],
+)
+async def test_an_agent_is_missed_when_it_cannot_measure_and_not_when_it_need_not(
+    service: Service, state: SlotState, reason: str, told: list[tuple[str, str, str]]
+) -> None:
+    service.runs()
+    async with service.notifier() as notifier:
+        for _ in range(5):
+            at = service.clock.now()
+            slot = Slot(endpoint="acme/a", probe="speed", slot_at=at, state=state, reason=reason, vantage="berlin")
+            service.put("slot", [slot])
+            await service.look(notifier)
+    assert service.routes["one"].told() == told
 
-
-AGENT_FIRED = ("fired", "agent berlin", "agent_offline")
 
 
 async def test_the_heartbeat_stays_away_when_nobody_can_look(

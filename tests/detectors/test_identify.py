@@ -53,6 +53,30 @@ def test_a_share_of_the_requests_is_routing() -> None:
     assert found.details["share_low"] < 0.4 < found.details["share_high"]
 
 
+def test_two_wrong_backends_are_both_named_with_their_shares() -> None:
+    one, other = identify_evidence("Q4_0", n=60), identify_evidence("rope-x0.1", n=60)
+    views = {key: (one if at % 3 else other).golden[key] for at, key in enumerate(one.golden)}
+    found = judged(replace(one, golden=views))
+    assert found.status == "fail"
+    assert found.cause is not None
+    assert set(found.cause.removeprefix("routing: ").split(" and ")) == {"Q4_0", "rope-x0.1"}
+    parts = {part["name"]: part for part in found.details["parts"]}
+    assert parts["Q4_0"]["low"] < 2 / 3 < parts["Q4_0"]["high"]
+    assert parts["rope-x0.1"]["low"] < 1 / 3 < parts["rope-x0.1"]["high"]
+
+
+def test_backends_that_tell_who_they_are_are_judged_one_by_one() -> None:
+    made = identify_evidence("Q4_0", n=60, share=0.4)
+    gone = np.random.default_rng(0).random(60) < 0.4  # as the evidence was made
+    told = tuple(
+        replace(one, fingerprint="fp_b" if bad else "fp_a") for one, bad in zip(made.exchanges, gone, strict=True)
+    )
+    found = judged(replace(made, exchanges=told)).details["backends"]
+    assert {one["backend"]: one["name"] for one in found} == {"fp_a": "golden", "fp_b": "Q4_0"}
+    assert {one["backend"]: one["prompts"] for one in found} == {"fp_a": int((~gone).sum()), "fp_b": int(gone.sum())}
+    assert judged(made).details["backends"] == []
+
+
 def test_what_is_not_in_the_bank_is_unexplained() -> None:
     found = judged(identify_evidence("Q4_0", n=40, without=("Q4_0",)))
     assert (found.status, found.cause) == ("inconclusive", "unexplained")

@@ -71,6 +71,8 @@ def test_calls_of_the_tools_probe_are_left_to_its_detector() -> None:
     some = [CLEAN] * 10 + [CERTAIN["undeclared_tool"][0]] * 5
     assert judge(some).cause == "decision"
     assert judge(some, probe="tools").status == "pass"
+    pair = [said("Rain.", request=TOOLS), calls_in([call()], text="Let me see.")[1]]
+    assert judge([CLEAN] * 10 + pair, probe="tools").status == "pass"
 
 
 def test_the_policy_makes_a_note_of_it() -> None:

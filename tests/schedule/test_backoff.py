@@ -53,6 +53,7 @@ def test_without_a_word_the_wait_doubles_up_to_an_hour_and_a_good_run_ends_it() 
         seconds.append((wait.until - wait.since).total_seconds())
     assert seconds == [60, 120, 240, 480, 960, 1920, 3600, 3600, 3600]
     assert wait_after([Exchange(outcome="ok")], NOW, wait) is None
+    assert waits(refusal(None), wait) == 60, "something was answered: it does not grow"
 
 
 def test_an_empty_account_waits_an_hour_or_until_the_stated_reset() -> None:

@@ -14,7 +14,7 @@ from probes.speed import PROBE as SPEED
 
 FIXED = settings(deadline=None, derandomize=True, max_examples=200)
 TURNS = st.builds(
-    Turn, provider=st.sampled_from("abc"), lane=st.sampled_from(["latency", "bulk"]), asked_s=st.integers(0, 900)
+    Turn, provider=st.sampled_from("abc"), lane=st.sampled_from(["latency", "bulk"]), asked_s=st.integers(0, 200)
 )
 
 

@@ -95,6 +95,17 @@ def _ids(rng: np.random.Generator) -> tuple[int, ...]:
     return tuple(int(one) for one in rng.integers(0, 1000, min(int(rng.geometric(1 / 40)), CAP)))
 
 
+def test_a_router_that_asked_again_is_seen() -> None:
+    rng = np.random.default_rng(8)
+    history = [answers(index, rng) for index in range(12)]
+    now = answers(12, rng)
+    twice = tuple(replace(one, providers=("one", "two")) for one in now.exchanges)
+    once = tuple(replace(one, providers=("one",)) for one in now.exchanges)
+    assert judge(evidence_of(replace(now, exchanges=once), history)).status == "pass"
+    found = judge(evidence_of(replace(now, exchanges=twice), history))
+    assert (found.status, found.cause, found.details["sign"]) == ("fail", "routing", "retried")
+
+
 def test_without_history_it_says_so_and_holds_nothing_up() -> None:
     one = judge(steady(n_runs=2))
     assert (one.status, one.cause) == ("inconclusive", "no_history")

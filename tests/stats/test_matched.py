@@ -81,6 +81,30 @@ def test_the_share_of_routed_requests_is_found() -> None:
     assert sum(covers) >= 16
 
 
+@pytest.mark.parametrize("share", [0.3, 0.5])
+def test_two_schemes_behind_one_name_are_both_named(share: float) -> None:
+    # Oracle: the share that was drawn; 100 requests leave a standard deviation of 5 points.
+    found = []
+    for seed in range(10):
+        made = world(seed, n=100, noise=0.1)
+        gone = np.random.default_rng(seed).random(100) < share
+        found.append(matched(made, np.where(gone[:, None], made.served("Q5_0"), made.served("Q4_0"))))
+    assert all(set(one.schemes[0].pair or ()) == {"Q4_0", "Q5_0"} for one in found)
+    assert all(one.families["several"] > 0.99 for one in found)
+    for one in found:
+        assert one.share is not None
+        assert one.schemes[0].pair is not None
+        of_q5 = one.share if one.schemes[0].pair[0] == "Q5_0" else 1 - one.share
+        assert abs(of_q5 - share) < 0.16
+
+
+def test_one_scheme_is_no_pair() -> None:
+    # Oracle: type I error; one scheme and engine noise, at all prompts or at some of them.
+    made = [world(seed, n=60) for seed in range(20)]
+    found = [matched(one, one.served("Q4_0", share=share)) for one in made for share in (0.5, 1.0)]
+    assert not [one for one in found if one.families.get("several", 0.0) > 0.05]
+
+
 def test_the_slope_is_the_gain() -> None:
     made = world(3, n=60, noise=0.02)
     found = matched(made, made.served("Q5_0", gain=0.85))

@@ -53,14 +53,14 @@ def body(rng: np.random.Generator, seq: int) -> bytes:
         entry["seq"] = seq + i
     for _ in range(int(rng.integers(0, 4))):
         places = _places(document)
+        if not places:
+            break
         container, key = places[int(rng.integers(len(places)))]
         odd = copy.deepcopy(ODD[int(rng.integers(len(ODD)))])
         if rng.random() < 0.2 and isinstance(container, dict):
             del container[key]
         else:
             container[key] = odd
-        if not isinstance(document, dict):
-            break
     try:
         text = bytearray(orjson.dumps(document))
     except TypeError:  # an integer that no JSON writer of ours takes

@@ -14,7 +14,7 @@ from storage.store import DuckStore
 from tests.storage.factories import judged, packed, run_record
 from tests.storage.processes import store_process
 
-N_RUNS = 150
+N_RUNS = 80
 
 
 def _assert_each_once(path: Path, wanted: Iterable[str]) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import numpy as np
 import pytest
 
@@ -24,7 +25,9 @@ from monitor.types import Endpoint, Exchange
 from probes.heartbeat import Heartbeat
 from probes.limits import Limits
 from probes.run import run_probe
+from probes.tool_suite import built_in
 from probes.tools import Tools
+from reference.template import ChatTemplate
 from tests.lab.server import llama_server
 from tests.tools.made import function
 
@@ -124,6 +127,17 @@ async def test_a_template_that_drops_tools_is_caught_by_prompt_tokens(
     assert (verdict.status, verdict.cause) == ("fail", "template")
     assert "tools_not_in_prompt" in verdict.reason
     assert "template" not in judge(good).details["layers"]
+
+
+def test_every_prompt_of_the_suite_is_rendered_as_golden_does(with_tools: str) -> None:
+    """Two template engines, the same 153 prompts: what `prompt_differs` relies on."""
+    golden = ChatTemplate.of(TEMPLATE.read_text("utf-8"))
+    with httpx.Client(base_url=with_tools, timeout=60) as client:
+        for case in built_in():
+            said = {"tool_choice": case.tool_choice} if case.tool_choice else {}
+            body = {"messages": case.messages, "tools": case.tools, **said}
+            rendered = client.post("/apply-template", json=body).json()["prompt"]
+            assert rendered == golden.render(case.messages, case.tools), case.case_id
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from monitor.tools.schemas import draft_of, problem_of, validate
+from monitor.tools.schemas import draft_of, validate
 
 
 def object_with(value: Any, **keywords: Any) -> dict[str, Any]:
@@ -75,6 +75,12 @@ def test_the_place_is_in_the_schema_and_holds_no_word_of_the_model() -> None:
     assert (found.keyword, found.where) == ("type", "properties/x/type")
 
 
-def test_problems_are_known_before_anything_is_asked() -> None:
-    assert problem_of({"type": "int"}) == "not a JSON Schema: anyOf at type"
-    assert problem_of({"type": "object"}) is problem_of(None) is problem_of({}) is None
+def test_problems_name_the_place() -> None:
+    assert validate({"type": "int"}, {}).problem == "not a JSON Schema: anyOf at type"
+    assert validate({"type": "object"}, {}).problem is None
+
+
+def test_numbers_beyond_64_bits_are_numbers() -> None:
+    schema = object_with({"type": "integer", "maximum": 10**30})
+    assert validate(schema, {"x": 10**29}).status == "valid"
+    assert validate(schema, {"x": 10**31}).status == "invalid"
