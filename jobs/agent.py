@@ -38,6 +38,7 @@ from probes.run import run_probe
 log = logging.getLogger(__name__)
 
 SEED_MASK = 2**31 - 1
+DISABLED = "endpoint disabled"
 LOOK_AGAIN = timedelta(seconds=60)
 """The schedule is looked at this often even if nothing is due."""
 
@@ -81,7 +82,7 @@ class Agent:
     ) -> None:  # fmt: skip
         self._config, self._backlog, self._store, self._clock, self._lag = config, backlog, store, clock, lag
         self._endpoints = {entry.endpoint.name: entry for entry in config.endpoints}
-        self._clients = {name: client_for(entry) for name, entry in self._endpoints.items()}
+        self._clients = {name: client_for(entry) for name, entry in self._endpoints.items() if not entry.disabled}
         self._planned = {
             (name, str(plan.probe.kind)): planned_cost(plan.probe, self._endpoints[name])
             for plan in config.plans for name in plan.endpoints if self._endpoints[name].budget
@@ -94,17 +95,25 @@ class Agent:
         self._held: dict[Pair, list[Slot]] = {}
         self._timetable = Timetable((), {})
         self._connected_s: float | None = None
+        self._stopped = False
 
-    async def run(self, stop: asyncio.Event) -> None:
-        """Work until `stop` is set; then end running probes, hand over what there is, and close the clients."""
+    async def run(self, stop: asyncio.Event, *, patience_s: Callable[[], float] = lambda: 0.0) -> None:
+        """Work until `stop` is set; then end running probes, hand over what there is, and close the clients.
+
+        Asked once at the end, `patience_s` says how long running probes may take to end by themselves.
+        """
         self._backlog.append([("endpoint", encode(entry.endpoint)) for entry in self._config.endpoints])
+        for name, entry in self._endpoints.items():
+            if entry.disabled:
+                log.warning("%s is disabled: %s", name, entry.disabled)
         self._timetable = Timetable(self._config.plans, await self._history())
         try:
             async with self._alarm.running(), self._pushing.running():
                 await self.look()
                 await stop.wait()
         finally:
-            await self._end_probes()
+            self._stopped = True
+            await self._end_probes(patience_s())
             await self._pushing.finish()
             for client in self._clients.values():
                 await client.aclose()
@@ -122,6 +131,8 @@ class Agent:
 
     async def look(self) -> None:
         """Start what is due, write rows for what was missed, and set the alarm for the next time."""
+        if self._stopped:  # the alarm may have been ringing when the agent was told to stop
+            return
         now = self._clock.now()
         agenda = self._timetable.look(now)
         for pair, at in agenda.begun.items():
@@ -149,6 +160,9 @@ class Agent:
 
     def _why_not(self, one: Due, now: datetime) -> str | None:
         """Return why the endpoint is not asked at all now."""
+        disabled = self._endpoints[one.endpoint].disabled
+        if disabled:
+            return f"{DISABLED}: {disabled}"
         if self._backlog.full:
             return "spool full: probing pauses until there is room"
         wait = self._notes.wait(one.endpoint, now)
@@ -246,7 +260,9 @@ class Agent:
         if batch or rows or notes:
             self._backlog.append([*batch, *rows], notes)
 
-    async def _end_probes(self) -> None:
+    async def _end_probes(self, patience_s: float) -> None:
+        if patience_s and self._running:
+            await asyncio.wait([task for _, task in self._running.values()], timeout=patience_s)
         running = list(self._running.values())
         for _, task in running:
             task.cancel()

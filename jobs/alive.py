@@ -5,7 +5,7 @@ A file is simpler than a port: nothing to bind, nothing to guard, and a loop tha
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from datetime import datetime
 from pathlib import Path
@@ -32,10 +32,12 @@ def judge_spool(spool: Path) -> Path:
 
 
 @asynccontextmanager
-async def showing_life(spool: Path, clock: Clock, every_s: float = EVERY_S) -> AsyncIterator[None]:
-    """Renew the sign of life while the body runs; it goes when the process ends as it should."""
+async def showing_life(
+    spool: Path, clock: Clock, every_s: float = EVERY_S, *, more: Callable[[], Mapping[str, object]] = dict
+) -> AsyncIterator[None]:
+    """Renew the sign of life, with what `more` says, while the body runs; it goes when the process ends in order."""
     path = sign_of(spool)
-    task = asyncio.create_task(_renew(path, clock, every_s))
+    task = asyncio.create_task(_renew(path, clock, every_s, more))
     try:
         yield
     finally:
@@ -45,10 +47,10 @@ async def showing_life(spool: Path, clock: Clock, every_s: float = EVERY_S) -> A
         path.unlink(missing_ok=True)
 
 
-async def _renew(path: Path, clock: Clock, every_s: float) -> None:
+async def _renew(path: Path, clock: Clock, every_s: float, more: Callable[[], Mapping[str, object]]) -> None:
     unfinished = path.with_name(f"{path.name}.new")
     while True:
-        said = {"pid": os.getpid(), "version": version(), "at": clock.now()}
+        said = {"pid": os.getpid(), "version": version(), "at": clock.now(), **more()}
         with suppress(OSError):  # a full disk is said by the spool
             unfinished.write_bytes(orjson.dumps(said))
             unfinished.replace(path)
@@ -56,15 +58,20 @@ async def _renew(path: Path, clock: Clock, every_s: float) -> None:
 
 
 def life_of(spool: Path, now: datetime) -> Mapping[str, Any]:
-    """What is known of the process that owns `spool`: ``alive``, ``reason``, and ``pid``, ``version``, ``age_s``."""
+    """What is known of the process that owns `spool`: ``alive``, ``reason``, ``pid``, ``version``, ``age_s``, and more.
+
+    ``config_invalid`` is what is wrong with its configuration file, None for nothing.
+    """
     try:
         said = orjson.loads(sign_of(spool).read_bytes())
         age_s = (now - datetime.fromisoformat(said["at"])).total_seconds()
         known = {"pid": said["pid"], "version": said["version"], "age_s": age_s}
+        invalid = said.get("config_invalid")
     except FileNotFoundError:
         return {"alive": False, "reason": f"does not run here (no {sign_of(spool)})"}
     except (OSError, ValueError, KeyError, TypeError) as error:
         return {"alive": False, "reason": f"{sign_of(spool)}: {error}"}
     if age_s > STALE_S:
         return {"alive": False, "reason": f"last sign of life {age_s:.0f} s ago: dead, or hanging", **known}
-    return {"alive": True, "reason": None, **known}
+    why = None if invalid is None else f"works with its old configuration, the file is not valid: {invalid}"
+    return {"alive": True, "reason": why, "config_invalid": invalid, **known}

@@ -12,6 +12,7 @@ from jobs.check_budgets import budget_lines, budget_rows
 from monitor.budget import priced
 from monitor.codec import plain
 from monitor.config import Config, ProbePlan
+from monitor.errors import Problem
 from monitor.types import Endpoint
 
 _DAY_S = 86_400.0
@@ -93,6 +94,7 @@ def as_json(config: Config) -> dict[str, Any]:
     return {
         "vantage": config.vantage,
         "endpoints": [entry.endpoint.name for entry in config.endpoints],
+        "disabled": {entry.endpoint.name: entry.disabled for entry in config.endpoints if entry.disabled},
         "references": sorted(config.references),
         "detectors": [detector.kind for detector in config.detectors],
         "plan": plain(rows),
@@ -106,6 +108,15 @@ def plan_view(config: Config, width: int) -> RenderableType:
     rows, budgets = plan_rows(config), budget_rows(config)
     plan = plan_table(rows) if width >= _TABLE_COLUMNS else plan_lines(rows)
     return Group(plan, budget_lines(budgets)) if budgets else plan
+
+
+def disabled(config: Config) -> tuple[Problem, ...]:
+    """Return a mistake for every endpoint that cannot be asked because its key has no value (case OP-08)."""
+    return tuple(
+        Problem(path=f"{entry.endpoint.name}.api_key", message=f"{entry.disabled}: this endpoint is disabled")
+        for entry in config.endpoints
+        if entry.disabled
+    )
 
 
 def plan_lines(rows: Sequence[PlanRow]) -> Text:

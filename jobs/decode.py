@@ -35,15 +35,21 @@ def read_capture(
         remedy.
     """
     if protocol is not None and protocol not in protocols():
-        raise UsageError(f"no such protocol {protocol!r}: use one of {', '.join(sorted(protocols()))}")
+        raise UsageError(f"no such protocol {protocol!r}: use one of {_names()}")
     data = read_bytes(path)
     try:
         capture = load(data, format, index=index)
     except UsageError as error:
         raise UsageError(f"{path}: {error}") from None
+    if protocol is None and capture.protocol not in protocols():
+        raise UsageError(f"{path}: no such protocol {capture.protocol!r}: say --protocol, one of {_names()}")
     if protocol is None and format != "capture":
         protocol = guessed(capture)
     return capture if protocol is None else replace(capture, protocol=protocol)
+
+
+def _names() -> str:
+    return ", ".join(sorted(protocols()))
 
 
 def decode_file(

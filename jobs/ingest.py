@@ -34,6 +34,8 @@ PER_RUN = 200
 MOST_KNOWN = 200
 LINE_BYTES = 16 * 2**20
 TOLD_MISTAKES = 5
+_BAD = (TypeError, ValueError, ArithmeticError, AttributeError, KeyError, RecursionError)
+"""What a line of a shape that nobody foresaw may raise. It is refused like any other, and the next one is read."""
 
 
 @dataclass(slots=True)
@@ -72,12 +74,27 @@ def events_in(line: bytes, *, keep: bool) -> list[Exchange]:
     """Return the exchanges in one line or document. Raises NoEventError when it holds none."""
     if len(line) > LINE_BYTES:
         raise NoEventError(f"longer than {LINE_BYTES} bytes")
+    try:
+        found = _read(line, keep=keep)
+        for one in found:
+            encode(one)  # what cannot be written must not wait among what can
+    except NoEventError:
+        raise
+    except _BAD as error:
+        raise NoEventError(f"cannot be read ({type(error).__name__})") from None
+    return found
+
+
+def _read(line: bytes, *, keep: bool) -> list[Exchange]:
     if b'"resourceSpans"' not in line:
         return [from_log(line, keep=keep)]
     try:
-        found = list(from_spans(orjson.loads(line), keep=keep))
+        document = orjson.loads(line)
     except orjson.JSONDecodeError:
         raise NoEventError("not JSON") from None
+    if not isinstance(document, dict) or "resourceSpans" not in document:
+        return [from_log(line, keep=keep)]  # a log whose words speak of spans
+    found = list(from_spans(document, keep=keep))
     if not found:
         raise NoEventError("no span of a GenAI call")
     return found
@@ -206,3 +223,6 @@ def _lines(source: Path) -> Iterator[bytes]:
 def _of(file: BinaryIO) -> Iterator[bytes]:
     while line := file.readline(LINE_BYTES + 2):
         yield line
+        rest = line
+        while len(rest) > LINE_BYTES and not rest.endswith(b"\n"):
+            rest = file.readline(LINE_BYTES + 2)  # of a line that is refused, one refusal is enough

@@ -69,10 +69,10 @@ class Receiver:
         Raises StoreError when the spool takes none; then all wait on.
         """
         taken, self.waiting = self.waiting, []
-        records = runs_of(taken, self.endpoint, name=self.name, vantage=self.vantage)
         try:
+            records = runs_of(taken, self.endpoint, name=self.name, vantage=self.vantage)
             append(self.spool, records)
-        except StoreError:
+        except Exception:
             self.waiting = [*taken, *self.waiting]
             raise
         self.tally.runs += len(records)
@@ -115,6 +115,8 @@ async def keep_flushing(receiver: Receiver, every_s: float, push: Callable[[], A
             await push()
         except StoreError as error:
             log.warning("%s; trying again", error)
+        except Exception:
+            log.exception("cannot send what waits; trying again")  # a receiver that ends loses all that comes
 
 
 def _spans(body: bytes, receiver: Receiver) -> tuple[list[Exchange], int]:
@@ -161,14 +163,22 @@ def _unpacked(body: bytes, encoding: str) -> bytes:
         return body
     if encoding != "gzip":
         raise RefusedError(415, f"content-encoding {encoding[:40]}: send gzip or none")
-    unpacking = zlib.decompressobj(wbits=31)
-    try:
-        data = unpacking.decompress(body, BODY_LIMIT + 1)
-    except zlib.error:
-        raise RefusedError(400, "the body is no gzip") from None
-    if len(data) > BODY_LIMIT:
-        raise RefusedError(413, f"the body unpacks to more than {BODY_LIMIT} bytes: send fewer spans at once")
-    return data
+    parts: list[bytes] = []
+    room = BODY_LIMIT
+    while body:  # a gzip file is one member or several
+        unpacking = zlib.decompressobj(wbits=31)
+        try:
+            data = unpacking.decompress(body, room + 1)
+        except zlib.error:
+            raise RefusedError(400, "the body is no gzip") from None
+        if len(data) > room:
+            raise RefusedError(413, f"the body unpacks to more than {BODY_LIMIT} bytes: send fewer spans at once")
+        if not unpacking.eof:
+            raise RefusedError(400, "the gzip body ends early: send it again whole")
+        parts.append(data)
+        room -= len(data)
+        body = unpacking.unused_data
+    return b"".join(parts)
 
 
 def _json(body: Any, status: int = 200) -> Response:

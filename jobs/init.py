@@ -3,10 +3,12 @@
 Costs at most 9 chat requests of a few tokens each. What an endpoint says goes into comments and quoted strings only.
 """
 
+import asyncio
 import json
 import re
 import time
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
@@ -17,6 +19,7 @@ from pydantic_core import PydanticCustomError
 from jobs.init_text import Found, config_text, shown
 from monitor.config_fields import check_base_url
 from monitor.errors import UsageError
+from probes.transport.guard import Guard, RefusedAddressError
 
 _TIMEOUT = httpx.Timeout(60.0, connect=10.0)
 _BODY_LIMIT = 8 * 2**20
@@ -73,7 +76,20 @@ def init(
         listed = endpoint.models()
         chosen = _choose(endpoint.base_url, model, listed)
         report(f"asking {shown(chosen)} what it can do")
-        return config_text(_ask(endpoint, chosen, listed), api_key_env, kinds)
+        found = replace(_ask(endpoint, chosen, listed), private=transport is None and _leads_inside(endpoint.base_url))
+        return config_text(found, api_key_env, kinds)
+
+
+def _leads_inside(url: str) -> bool:
+    """Whether the client will want the permission ``allow_private`` for `url`."""
+    host = httpx.URL(url).raw_host.decode("ascii")
+    try:
+        asyncio.run(Guard().addresses(host, 80))
+    except RefusedAddressError:
+        return True
+    except (OSError, UnicodeError):  # it answered a moment ago: let the client say what is wrong
+        return False
+    return False
 
 
 def _base_url(url: str) -> str:

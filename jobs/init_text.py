@@ -18,6 +18,7 @@ class Found:
 
     ``models`` None: it has no models list. ``top_logprobs`` is the largest number of alternatives that came back,
     None when there were none, and then ``logprobs`` says what happened. ``tools`` and ``seed`` are in words.
+    ``private`` says that its host is a name that leads to a private address.
     """
 
     base_url: str
@@ -30,6 +31,7 @@ class Found:
     logprobs: str
     tools: str
     seed: str
+    private: bool = False
 
 
 def config_text(found: Found, api_key_env: str | None, kinds: Collection[str]) -> str:
@@ -107,6 +109,7 @@ def _endpoint_lines(found: Found, api_key_env: str | None) -> list[str]:
         f"    model: {quoted(found.model)}",
         "    protocol: openai_chat",
         f"    api_key: ${{{api_key_env}}}" if api_key_env else "    # api_key: ${NAME}",
+        *(["    allow_private: true  # its name leads to a private address"] if found.private else []),
         f"    context: {found.context}" if found.context else "    # context: 131072",
         "    # precision: bf16        # what the provider declares",
         "    # reference: golden      # the golden weights that it claims to serve",

@@ -35,12 +35,16 @@ class Judge:
         self, config: Config, spool: Spool, store: StoreClient, clock: Clock,
         scorer_for: Callable[[ReferenceConfig], Scorer],
     ) -> None:  # fmt: skip
-        self._config, self._spool, self._store, self._clock = config, spool, store, clock
-        self._endpoints = {entry.endpoint.name: entry.endpoint for entry in config.endpoints}
+        self._spool, self._store, self._clock = spool, store, clock
         self._scorer_for = scorer_for
         self._scorers: dict[str, Scorer] = {}
         self._tolerances: dict[str, Tolerances | None] = {}
         self._drawn: Drawn = {}
+        self._configure(config)
+
+    def _configure(self, config: Config) -> None:
+        self._config = config
+        self._endpoints = {entry.endpoint.name: entry.endpoint for entry in config.endpoints}
         self._foresight = Foresight(config)
         feeding = [one.probes for one in config.detectors if one.kind in JOINED and one.probes]
         self._threshold = page_threshold(config, frozenset().union(*feeding))
@@ -56,6 +60,19 @@ class Judge:
                 n_judged = 0
             if not n_judged:
                 await _wait(stop, POLL_EVERY_S)
+
+    def take(self, config: Config) -> None:
+        """Go on with another configuration; engines of references that it leaves as they were stay loaded.
+
+        Not while it runs.
+        """
+        if config is self._config:
+            return
+        for name in [one for one in self._scorers if config.references.get(one) != self._config.references[one]]:
+            self._scorers.pop(name).close()
+            self._tolerances.pop(name, None)
+        self._foresight.close()
+        self._configure(config)
 
     def close(self) -> None:
         """Close the golden engines. Idempotent."""

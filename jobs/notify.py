@@ -7,7 +7,7 @@ that, and marked as sent after that: so it arrives at least once, and again with
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -17,9 +17,9 @@ from jobs.outbox_drain import Drain
 from jobs.store_client import StoreClient
 from monitor.alerting.changes import changes
 from monitor.alerting.evaluate import signals
-from monitor.alerting.facts import Facts
+from monitor.alerting.facts import Facts, Mistake
 from monitor.alerting.machine import Stepped, step
-from monitor.alerting.nouns import AGENT, PROVIDER, Counting, Event, Message, Policy, State
+from monitor.alerting.nouns import AGENT, CONFIGURATION, PROVIDER, Counting, Event, Message, Policy, State
 from monitor.alerting.outbox import Delivery, deliveries
 from monitor.codec import encode
 from monitor.config_types import Config
@@ -39,8 +39,10 @@ class Notifier:
     """Runs the rules of a configuration against one store and tells its routes."""
 
     def __init__(
-        self, config: Config, spool: Spool, store: StoreClient, clock: Clock, senders: Mapping[str, Sender]
-    ) -> None:
+        self, config: Config, spool: Spool, store: StoreClient, clock: Clock, senders: Mapping[str, Sender], *,
+        file: Callable[[], Mistake | None] = lambda: None,
+    ) -> None:  # fmt: skip
+        self._file = file
         self._alerts, self._spool, self._store, self._clock = config.alerts, spool, store, clock
         self._endpoints = {entry.endpoint.name: entry.endpoint for entry in config.endpoints}
         self._reads = AlertReads(store, config.alerts.rules, self._endpoints, patience_s=patience_s(config))
@@ -71,7 +73,7 @@ class Notifier:
         now = self._clock.now()
         force = await self._reads.in_force(now)
         state = force.state()
-        facts = await self._reads.facts(now, force, state)
+        facts = replace(await self._reads.facts(now, force, state), configuration=self._file())
         stepped = await asyncio.to_thread(self._step, state, facts, force)
         fresh = await self._deliveries(stepped.messages)
         self._keep([*_changed(force, stepped), *(("delivery", encode(one)) for one in fresh)])
@@ -95,7 +97,7 @@ class Notifier:
             counting={
                 one.name: Counting(fire=one.fire, resolve=one.resolve, severity=one.severity) for one in alerts.rules
             },
-            subjects=frozenset({*self._endpoints, *providers, *agents}),
+            subjects=frozenset({*self._endpoints, *providers, *agents, CONFIGURATION}),
             silences=(*alerts.silences, *force.silences), acks={one.incident_id: one for one in force.acks},
             group_wait=timedelta(seconds=alerts.group_wait_s),
             remind=None if alerts.remind_s is None else timedelta(seconds=alerts.remind_s),

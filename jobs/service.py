@@ -18,7 +18,9 @@ from jobs.clock import SystemClock
 from jobs.event_loop import run
 from jobs.only_one import only_one
 from jobs.parent import end_with_supervisor
+from jobs.reload import Following, with_each
 from jobs.store_client import StoreClient
+from monitor.alerting.facts import Mistake
 from monitor.config_types import Config
 from probes.heartbeat import Heartbeat
 from storage.spool import SqliteSpool
@@ -44,59 +46,73 @@ def print_url(url: str) -> None:
     sys.stdout.flush()
 
 
-def run_agent(config: Config, store_url: str) -> None:
+CHANGE_S = 15.0
+"""How long running probes may take to end when the configuration changes."""
+
+
+def run_agent(file: Following, store_url: str) -> None:
     """Run the agent until SIGINT or SIGTERM. Raises StoreError when another agent uses the spool."""
-    with only_one(Path(config.agent.spool), "an agent"):
-        run(_until_stopped(lambda stop: _agent(config, store_url, stop)))
+    with only_one(Path(file.config.agent.spool), "an agent"):
+        run(_until_stopped(lambda stop: _agent(file, store_url, stop)))
 
 
-def run_judge(config: Config, store_url: str, *, alerts: bool = True) -> None:
+def run_judge(file: Following, store_url: str, *, alerts: bool = True) -> None:
     """Run the judge, and the rules of alerting unless `alerts` is False, until SIGINT or SIGTERM."""
-    run(_until_stopped(lambda stop: _judge(config, store_url, stop, alerts=alerts)))
+    run(_until_stopped(lambda stop: _judge(file, store_url, stop, alerts=alerts)))
 
 
-async def _agent(config: Config, store_url: str, stop: asyncio.Event) -> None:
+async def _agent(file: Following, store_url: str, stop: asyncio.Event) -> None:
     from jobs.agent import Agent  # noqa: PLC0415  # the judge needs no scheduler
     from jobs.self_check import look_with  # noqa: PLC0415
 
-    clock, path = SystemClock(), Path(config.agent.spool)
-    spool = SqliteSpool(path, writer=f"agent-{config.vantage}")
-    store = StoreClient(store_url, token=_token(config))
-    async with showing_life(path, clock), Heartbeat(clock).beating() as heartbeat:
-        agent = Agent(
-            config, Backlog(spool), store, clock,
-            lambda entry: client_of(entry, clock, heartbeat), lag=look_with(heartbeat),
-        )  # fmt: skip
+    clock, path = SystemClock(), Path(file.config.agent.spool)
+    spool = SqliteSpool(path, writer=f"agent-{file.config.vantage}")
+    store = StoreClient(store_url, token=_token(file.config))
+    async with showing_life(path, clock, more=file.said), Heartbeat(clock).beating() as heartbeat:
+
+        async def probe(config: Config, turn: asyncio.Event) -> None:
+            agent = Agent(
+                config, Backlog(spool), store, clock,
+                lambda entry: client_of(entry, clock, heartbeat), lag=look_with(heartbeat),
+            )  # fmt: skip
+            await agent.run(turn, patience_s=lambda: 0.0 if stop.is_set() else CHANGE_S)
+
         # A full collection over all that is loaded stops the loop for 20 to 40 ms (docs/benchmarks.md).
         gc.collect()
         gc.freeze()
         try:
-            await agent.run(stop)
+            await with_each(file, stop, probe)
         finally:
             await store.aclose()
             spool.close()
 
 
-async def _judge(config: Config, store_url: str, stop: asyncio.Event, *, alerts: bool) -> None:
+async def _judge(file: Following, store_url: str, stop: asyncio.Event, *, alerts: bool) -> None:
     from jobs.judge import Judge  # noqa: PLC0415  # the agent must not import scipy
     from jobs.references import scorer_for  # noqa: PLC0415  # nor tokenizers
 
-    path = judge_spool(Path(config.agent.spool))
+    path = judge_spool(Path(file.config.agent.spool))
     spool = SqliteSpool(path, writer="judge")
-    store = StoreClient(store_url, token=_token(config))
-    judge = Judge(config, spool, store, SystemClock(), scorer_for)
-    try:
-        async with showing_life(path, SystemClock()), asyncio.TaskGroup() as tasks:
-            tasks.create_task(judge.run(stop))
+    store = StoreClient(store_url, token=_token(file.config))
+    judge = Judge(file.config, spool, store, SystemClock(), scorer_for)
+
+    async def work(config: Config, turn: asyncio.Event) -> None:
+        judge.take(config)
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(judge.run(turn))
             if alerts:
-                tasks.create_task(_notify(config, store_url, stop))
+                tasks.create_task(_notify(config, store_url, turn, file))
+
+    try:
+        async with showing_life(path, SystemClock(), more=file.said):
+            await with_each(file, stop, work)
     finally:
         judge.close()
         await store.aclose()
         spool.close()
 
 
-async def _notify(config: Config, store_url: str, stop: asyncio.Event) -> None:
+async def _notify(config: Config, store_url: str, stop: asyncio.Event, file: Following) -> None:
     from jobs.notify import Notifier  # noqa: PLC0415  # nor httpx's client for routes
     from jobs.notify_routes import sender_of  # noqa: PLC0415
 
@@ -105,10 +121,16 @@ async def _notify(config: Config, store_url: str, stop: asyncio.Event) -> None:
         spool, store = SqliteSpool(path, writer="alerts"), StoreClient(store_url, token=_token(config))
         senders = {route.name: sender_of(route, clock) for route in config.alerts.routes}
         try:
-            await Notifier(config, spool, store, clock, senders).run(stop)
+            await Notifier(config, spool, store, clock, senders, file=lambda: _mistake(file)).run(stop)
         finally:
             await store.aclose()
             spool.close()
+
+
+def _mistake(file: Following) -> Mistake | None:
+    if file.invalid is None or file.invalid_since is None:
+        return None
+    return Mistake(since=file.invalid_since, text=file.invalid)
 
 
 def _token(config: Config) -> str | None:

@@ -1,11 +1,15 @@
 """Joins what this installation offers with the configuration file that the user wrote."""
 
+import logging
 from collections.abc import Mapping
 from pathlib import Path
 
+from jobs.secret_files import WithSecretFiles
 from monitor.catalogue import scan
 from monitor.config import Catalogues, Config, load
 from monitor.errors import UsageError
+
+log = logging.getLogger(__name__)
 
 DEFAULT_PATH = Path("weighmaster.yaml")
 
@@ -46,7 +50,16 @@ def load_config(path: Path, environ: Mapping[str, str], *, detectors: bool = Tru
     ConfigError
         With all mistakes in it.
     """
-    return load(read_text(path), environ, catalogues(detectors=detectors), source=str(path))
+    known = WithSecretFiles(environ, path.parent)
+    config = load_known(path, known, detectors=detectors)
+    for file in known.exposed:
+        log.warning("%s holds a secret and every user of this machine can read it: chmod o-r %s", file, file)
+    return config
+
+
+def load_known(path: Path, known: WithSecretFiles, *, detectors: bool) -> Config:
+    """The same, without a word on secret files: they are in `known` afterwards."""
+    return load(read_text(path), known, catalogues(detectors=detectors), source=str(path))
 
 
 def read_text(path: Path) -> str:

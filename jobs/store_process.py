@@ -7,7 +7,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 
 import orjson
@@ -15,6 +15,7 @@ import uvicorn
 from pydantic import SecretStr
 
 from jobs.clock import SystemClock
+from jobs.reload import Following
 from jobs.store_upkeep import Housekeeping
 from jobs.version import version
 from monitor.config_fields import Address
@@ -60,7 +61,10 @@ def _listen(host: str, port: int) -> socket.socket:
         raise StoreError(f"the store cannot listen on {host}:{port} ({error}): choose another host or port") from None
 
 
-def serve(config: StoreConfig, port: int, *, ready: Callable[[str], None], clock: Clock | None = None) -> None:
+def serve(
+    config: StoreConfig, port: int, *, ready: Callable[[str], None], clock: Clock | None = None,
+    file: Following | None = None,
+) -> None:  # fmt: skip
     """Serve the store until SIGINT or SIGTERM; then checkpoint and close it.
 
     Parameters
@@ -73,6 +77,8 @@ def serve(config: StoreConfig, port: int, *, ready: Callable[[str], None], clock
         Called once with the real address when requests are answered.
     clock
         Says when something is too old; None is the system's.
+    file
+        Where `config` comes from: retention and snapshots follow it.
 
     Raises
     ------
@@ -90,12 +96,16 @@ def serve(config: StoreConfig, port: int, *, ready: Callable[[str], None], clock
         def snapshot() -> Path:
             return store.snapshot(clock.now(), ASKED).folder.absolute()
 
-        served = app(store, token=token, more=PLANS, version=version(), snapshot=snapshot)
+        def valid() -> bool:
+            return file is None or file.invalid is None
+
+        served = app(store, token=token, more=PLANS, version=version(), snapshot=snapshot, config_valid=valid)
         server = uvicorn.Config(
             served if token else OwnNames(served), lifespan="off", ws="none", access_log=False, log_config=None,
             server_header=False, timeout_graceful_shutdown=10,
         )  # fmt: skip
-        with Housekeeping(store, config, clock).going_on():
+        current = (lambda: config) if file is None else (lambda: file.config.store)
+        with file.followed() if file else nullcontext(), Housekeeping(store, current, clock).going_on():
             _Server(server, lambda: ready(address.url)).run(sockets=[listener])
 
 

@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -23,9 +23,9 @@ _DAY = timedelta(days=1)
 
 
 class Housekeeping:
-    """Passes over one store."""
+    """Passes over one store. What it keeps is asked for at every pass: the configuration may have changed."""
 
-    def __init__(self, store: DuckStore, config: StoreConfig, clock: Clock) -> None:
+    def __init__(self, store: DuckStore, config: Callable[[], StoreConfig], clock: Clock) -> None:
         self._store, self._config, self._clock = store, config, clock
 
     def look(self) -> None:
@@ -37,7 +37,7 @@ class Housekeeping:
                 log.error("upkeep of the store: %s", error)  # noqa: TRY400  # the message says all
 
     def _tidy(self) -> None:
-        done = self._store.upkeep(self._clock.now(), self._config.retention)
+        done = self._store.upkeep(self._clock.now(), self._config().retention)
         if done.moved or done.joined or done.dropped or done.deleted:
             log.info(
                 "upkeep: %d rows moved into files, %d files joined, %d files and %d rows dropped by age",
@@ -45,7 +45,8 @@ class Housekeeping:
             )  # fmt: skip
 
     def _copy(self) -> None:
-        keep, place, now = self._config.snapshots, place_of(Path(self._config.path)), self._clock.now()
+        config, now = self._config(), self._clock.now()
+        keep, place = config.snapshots, place_of(Path(config.path))
         ours = [one for one in existing(place) if one.folder.name.endswith(f"-{DAILY}")]
         if keep and (not ours or now - ours[-1].taken_at >= _DAY):
             log.info("snapshot: %s", self._store.snapshot(now, DAILY).folder)

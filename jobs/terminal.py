@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 from rich.console import Console, RenderableType
 
-from jobs.verdict_table import table
+from jobs.verdict_table import reasons, table
 
 PIPE_COLUMNS = 160
 """Width where there is no terminal and COLUMNS is not set: wide enough for the verdict table."""
@@ -38,5 +38,6 @@ def show_verdicts(rows: Sequence[dict[str, Any]], evidence: Path, *, as_json: bo
     show(table(rows))
     console = Console(stderr=True, highlight=False)
     for one in rows:
-        console.print(f"{one['endpoint']}: {one['reason']}", markup=False, soft_wrap=True)
+        for line in reasons(one):
+            console.print(f"{one['endpoint']}: {line}", markup=False, soft_wrap=True)
     console.print(f"evidence: {evidence}", markup=False, soft_wrap=True)

@@ -38,7 +38,7 @@ def run(folder: Path, *, as_json: bool) -> int:
             show(_table(document))
     if not any(document["success_count"] for document in documents):
         return 3
-    return int(any(document["failures"] for document in documents))
+    return int(any(failure["fault"] for document in documents for failure in document["failures"]))
 
 
 def report(kept: Kept) -> dict[str, Any] | None:

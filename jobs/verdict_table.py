@@ -62,6 +62,14 @@ def table(rows: Sequence[dict[str, Any]]) -> Table:
     return shown
 
 
+def reasons(one: dict[str, Any]) -> list[str]:
+    """The reason of a row, and where that leaves it open, what the detectors say that could judge."""
+    if one["status"] != "inconclusive":
+        return [one["reason"]]
+    told = [verdict for verdict in one["verdicts"] if verdict["status"] != "inconclusive"]
+    return [one["reason"], *(f"{verdict['detector']} {verdict['status']}: {verdict['reason']}" for verdict in told)]
+
+
 def _verdict(judged: Judged, detector: str) -> Verdict | None:
     return next((verdict for verdict in judged.verdicts if verdict.detector == detector), None)
 

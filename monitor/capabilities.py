@@ -70,6 +70,9 @@ def capabilities(exchanges: Sequence[Exchange]) -> dict[str, Capability]:
     for exchange in exchanges:
         feature, variant, _ = named(exchange)
         asked.setdefault(feature, {}).setdefault(variant, []).append(exchange)
+    controls = asked.get("parallel_tool_calls", {}).get("control")
+    if controls and "tool_choice_none" in asked:  # the same question about the weather, with the choice left free
+        asked["tool_choice_none"].setdefault("control", controls)
     found = {name: _capability(name, judge, asked.get(name, {})) for name, judge in FEATURES.items()}
     answered = [exchange for exchange in exchanges if exchange.answered]
     return found | {name: _told(name, judge(answered)) for name, judge in OF_ALL.items()}

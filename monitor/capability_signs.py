@@ -1,9 +1,13 @@
 """How each feature is told from answers: True it is kept, False it is ignored, None it cannot be told; and why."""
 
 from collections.abc import Mapping, Sequence
+from statistics import median_low
 
 from monitor.faults.find import find
 from monitor.faults.profiles import PROFILES
+from monitor.tools.case import parameters_of
+from monitor.tools.layers import EARLY_SHARE
+from monitor.tools.markup import call_in_text
 from monitor.tools.schemas import validate
 from monitor.tools.strict_json import read_object
 from monitor.types import Exchange
@@ -19,6 +23,9 @@ LEAST_CHARS = 40
 """Shorter answers are the same by chance at any temperature."""
 
 _CUT = "cut by the cap"
+_WORDS_PER_TOKEN = 2
+"""Few tokens of any vocabulary hold two words."""
+
 _CHARS_PER_TOKEN = 6.0
 _LEAST_COUNTED = 0.7
 
@@ -29,8 +36,16 @@ def max_tokens(asked: Variants) -> Told:
         cap, counted = one.request.max_tokens if one.request else 0, read_usage(one.usage or {}).generated
         if counted is not None and counted > cap + 1:
             return False, f"{counted:g} tokens, {cap} asked for"
+        words = len(_text(one).split())
+        if words > _WORDS_PER_TOKEN * cap:
+            return False, f"{words} words, {cap} tokens asked for"
         if one.choice.finish != "length":
             return None, "the answer ended by itself"
+        if counted is not None and counted < EARLY_SHARE * cap:
+            return False, f"cut after {counted:g} of {cap} tokens"
+        size = len(_text(one).encode())  # no token is less than a byte, and few hold more than a word
+        if counted is None and not (words <= cap <= size):
+            return None, "nobody counts the tokens"
     return True, "cut at the cap"
 
 
@@ -41,6 +56,9 @@ def stop(asked: Variants) -> Told:
         return None, "the answer without `stop` does not hold the text"
     if any(text in one.choice.content for one in asked["test"] for text in texts):
         return False, "the stop text stands in the answer"
+    reached = {_compact(one.choice.content.partition(text)[0]) for one in asked["control"] for text in texts}
+    if not all(_compact(one.choice.content) in reached for one in asked["test"]):
+        return None, "the answer does not come as far as the stop text"
     return True, "the answer ends before the stop text"
 
 
@@ -89,8 +107,9 @@ def logprobs(asked: Variants) -> Told:
     wanted = one.request.top_logprobs if one.request else None
     if not one.choice.logprobs:
         return False, "none came"
-    fewest = min(len(entry.top) for entry in one.choice.logprobs)
-    return fewest > 0, f"{fewest} alternatives, {wanted} asked for"
+    most = median_low(len(entry.top) for entry in one.choice.logprobs)
+    enough = 1 if "lowered:top_logprobs" in one.flags else wanted or 1
+    return most >= enough, f"{most} alternatives, {wanted} asked for"
 
 
 def is_json(asked: Variants) -> Told:
@@ -126,9 +145,13 @@ def effort(asked: Variants) -> Told:
 
 
 def tool_none(asked: Variants) -> Told:
-    """No call where none is allowed."""
-    calls = sum(len(one.choice.tool_calls) for one in asked["test"])
-    return calls == 0, f"{calls} calls"
+    """No call where none is allowed, neither delivered nor in the text, while the control calls."""
+    calls = sum(_calls(one) for one in asked["test"])
+    if calls:
+        return False, f"{calls} calls"
+    if not any(_calls(one) for one in asked.get("control", ())):
+        return None, "no answer calls by itself"
+    return True, "0 calls"
 
 
 def tool_required(asked: Variants) -> Told:
@@ -189,6 +212,16 @@ def usage(answers: Sequence[Exchange]) -> Told:
 def _half_a_call(exchange: Exchange) -> bool:
     """Whether the cap may have cut a call: what came is no prose."""
     return exchange.choice.finish == "length" and exchange.choice.content.lstrip()[:1] in {"", "{", "[", "<"}
+
+
+def _calls(exchange: Exchange) -> int:
+    """How many calls came; one that stands in the text is one."""
+    tools = parameters_of(exchange.request.tools) if exchange.request else {}
+    return len(exchange.choice.tool_calls) or int(call_in_text(exchange.choice.content, tools) is not None)
+
+
+def _compact(text: str) -> str:
+    return "".join(text.split()).rstrip(",")
 
 
 def _text(exchange: Exchange) -> str:

@@ -54,7 +54,7 @@ def load(text: str, environ: Mapping[str, str], catalogues: Catalogues, *, sourc
     text
         YAML, see docs/configuration.md.
     environ
-        What ``${NAME}`` stands for.
+        What ``${NAME}`` stands for; ``file:PATH`` as a name is what a secret file holds.
     catalogues
         The probes, detectors and protocols that exist.
     source
@@ -88,7 +88,7 @@ def load(text: str, environ: Mapping[str, str], catalogues: Catalogues, *, sourc
         ),
     }
     if top is None or checker.findings:
-        raise _error(checker, [])
+        raise _error(checker, list(document.unset.items()))
     return Config(vantage=top.vantage, **parts)
 
 
@@ -159,7 +159,8 @@ def _mappings(document: Document, key: str) -> list[tuple[Any, dict[str, Any]]]:
     section = document.at((key,))
     if isinstance(section, dict):
         return [(name, value) for name, value in section.items() if isinstance(value, dict)]
-    return [(i, value) for i, value in enumerate(section or []) if isinstance(value, dict)]
+    listed = section if isinstance(section, list) else []
+    return [(i, value) for i, value in enumerate(listed) if isinstance(value, dict)]
 
 
 def _section(checker: Checker, kind: type, key: str) -> Any:
@@ -196,6 +197,7 @@ def _endpoint(checker: Checker, path: Path, entry: EndpointEntry) -> EndpointCon
     values["provider"] = entry.provider or entry.name.partition("/")[0]
     return EndpointConfig(
         endpoint=Endpoint(**values), api_key=entry.api_key, http2=entry.http2, proxy=entry.proxy, since=entry.since,
+        allow_private=entry.allow_private, disabled=checker.document.unset.get((*path, "api_key")),
         budget=budget(checker, path, entry),
     )  # fmt: skip
 
@@ -220,7 +222,7 @@ def _launched(checker: Checker) -> dict[str, datetime | None]:
 
 def _plans(checker: Checker, catalogues: Catalogues) -> tuple[ProbePlan, ...]:
     plans: list[ProbePlan] = []
-    taken: dict[tuple[str, str], int] = {}
+    taken: dict[tuple[str, str], str | int] = {}
     for i, content in _mappings(checker.document, "probes"):
         path: Path = ("probes", i)
         kind = content.get("kind")
@@ -265,10 +267,10 @@ def _matching(checker: Checker, path: Path) -> tuple[str, ...]:
 
 
 def _check_overlap(
-    checker: Checker, path: Path, kind: str, names: list[str], taken: dict[tuple[str, str], int]
+    checker: Checker, path: Path, kind: str, names: list[str], taken: dict[tuple[str, str], str | int]
 ) -> None:
     """Refuse the same kind of probe twice for one endpoint: slots are keyed by endpoint and kind (case OP-06)."""
-    i = int(path[-1])
+    i = path[-1]  # a name where somebody wrote a mapping for the list: the top level says so
     for name in names:
         j = taken.setdefault((kind, name), i)
         if j != i:

@@ -18,7 +18,7 @@ Path = tuple[str | int, ...]
 """Keys and list positions from the top of the file."""
 
 _SECRET_KEY = re.compile(r"(?i)api_?key|token$|secret|passw|auth|credential")
-_VARIABLE = re.compile(r"\$\$|\$\{([A-Za-z_][A-Za-z0-9_]*)\}|\$\{")
+_VARIABLE = re.compile(r"\$\$|\$\{([A-Za-z_][A-Za-z0-9_]*|file:[^{}\s$]+)\}|\$\{")
 _DECIMAL = re.compile(r"[-+]?(?:0|[1-9][0-9_]{0,17})")
 _EXPONENT = re.compile(r"[-+]?[0-9]+(?:\.[0-9]*)?[eE][-+]?[0-9]+")
 _TAG = "tag:yaml.org,2002:"
@@ -38,7 +38,8 @@ class Document:
     """The file as plain values.
 
     ``texts`` are scalars as written, ``lines`` where keys and entries stand (from 1), ``spoiled`` the places whose
-    value is already known to be unusable, ``filled`` those where a variable was filled in.
+    value is already known to be unusable, ``filled`` those where a variable was filled in,
+    ``unset`` keys of endpoints without a value, and why.
     """
 
     source: str
@@ -47,6 +48,7 @@ class Document:
     lines: dict[Path, int] = field(default_factory=dict)
     spoiled: set[Path] = field(default_factory=set)
     filled: set[Path] = field(default_factory=set)
+    unset: dict[Path, str] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
 
     def at(self, path: Path) -> Any:
@@ -202,7 +204,23 @@ class _Reader:
         match = _VARIABLE.fullmatch(text.strip())
         if match is None or match[1] is None:
             return self._spoil(path, "is a secret in clear text", "write ${NAME} and set NAME in the environment")
+        if path[0] != "endpoints":
+            return self._expand(text.strip(), path)
+        why_not = self._without(match[1])
+        if why_not:
+            # A mistake of this endpoint alone: the others are measured (case OP-08).
+            self._document.unset[path] = why_not
+            return None
         return self._expand(text.strip(), path)
+
+    def _without(self, name: str) -> str | None:
+        """Why the variable or file `name` cannot be filled in."""
+        if self._environ.get(name, "").strip():
+            return None
+        in_file = name.startswith("file:")
+        what = f"the file {name.removeprefix('file:')}" if in_file else f"the environment variable {name}"
+        missing = "cannot be read" if in_file else "is not set"
+        return f"{what} {'is empty' if name in self._environ else missing}"
 
     def _expand(self, text: str, path: Path) -> Any:
         complaints: list[str] = []
@@ -214,12 +232,11 @@ class _Reader:
             if name is None:
                 complaints.append("has a ${ that is not ${NAME}; write $$ for a plain $")
                 return ""
-            value = self._environ.get(name, "").strip()  # a line break at the end of a key makes an illegal header
-            if not value:
-                state = "is empty" if name in self._environ else "is not set"
-                complaints.append(f"the environment variable {name} {state}")
+            why_not = self._without(name)
+            if why_not:
+                complaints.append(why_not)
             self._document.filled.add(path)
-            return value
+            return self._environ.get(name, "").strip()  # a line break at the end of a key makes an illegal header
 
         expanded = _VARIABLE.sub(fill, text)
         if complaints:

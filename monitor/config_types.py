@@ -107,11 +107,13 @@ class EndpointEntry:
     upstream: Text | None = None
     """The provider that a router must use, with dialects that can hold it to one."""
     api_key: Secret = None
-    """Written as ${NAME}; absent or empty: no key is sent."""
+    """Written as ${NAME} or ${file:PATH}; absent or empty: no key is sent. One without content disables it."""
     http2: bool = False
     """Offer HTTP/2. httpx's own transport then carries the bytes, whose stamps are later; records say so."""
     proxy: Proxy = None
     """Address of a proxy, http://HOST:PORT, as ${NAME} where it holds credentials; the same holds as for HTTP/2."""
+    allow_private: bool = False
+    """Whether its host name may lead to a private or loopback address; written-out ones and localhost may."""
     reference: ReferenceName | None = None
     """The golden model it claims to serve, one of ``references``."""
     precision: Precision | None = None
@@ -205,12 +207,17 @@ class FileShape:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndpointConfig:
-    """An endpoint, and what only its client sees: the key, and how to get there."""
+    """An endpoint, and what only its client sees: the key, and how to get there.
+
+    ``disabled`` says why it cannot be asked: its key has no value. The others go on (case OP-08).
+    """
 
     endpoint: Endpoint
     api_key: SecretStr | None = None
     http2: bool = False
     proxy: SecretStr | None = None
+    allow_private: bool = False
+    disabled: str | None = None
     since: datetime | None = None
     budget: Budget = field(default_factory=Budget)
 

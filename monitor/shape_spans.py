@@ -4,9 +4,10 @@ Names: OpenTelemetry semantic conventions for generative AI, "GenAI spans" (``ge
 there and looked at once; without them only counts, endings and times are known.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Any, cast
+from typing import Any
 
 import orjson
 
@@ -18,8 +19,11 @@ _OPERATIONS = frozenset({"chat", "text_completion", "generate_content"})
 _ERRORS: tuple[tuple[str, Outcome], ...] = (
     ("timeout", "stalled"), ("ratelimit", "rate_limited"), ("rate_limit", "rate_limited"), ("429", "rate_limited"),
     ("connect", "connect_error"), ("auth", "auth_error"), ("401", "auth_error"), ("403", "auth_error"),
-    ("4", "http_4xx"), ("badrequest", "http_4xx"),
+    ("badrequest", "http_4xx"),
 )  # fmt: skip
+
+_PLAIN: Mapping[str, tuple[type, ...]] = {"stringValue": (str,), "doubleValue": (int, float), "boolValue": (bool,)}
+_LONGEST_S = 1e6
 
 
 def from_spans(document: Any, *, keep: bool = False) -> Iterator[Exchange]:
@@ -30,7 +34,7 @@ def from_spans(document: Any, *, keep: bool = False) -> Iterator[Exchange]:
     for span in _spans(document):
         told = _attributes(span.get("attributes"))
         started = _nanoseconds(span.get("startTimeUnixNano"))
-        if told.get("gen_ai.operation.name", "chat") not in _OPERATIONS or started is None or not _is_genai(told):
+        if str(told.get("gen_ai.operation.name", "chat")) not in _OPERATIONS or started is None or not _is_genai(told):
             continue
         said = _messages(told.get("gen_ai.output.messages"))
         exchange = _exchange(span, told, said, started)
@@ -66,7 +70,7 @@ def _exchange(span: Mapping[str, Any], told: Mapping[str, Any], said: list[Any] 
         models=tuple(name for name in (told.get("gen_ai.response.model"),) if isinstance(name, str)),
         started_at=datetime.fromtimestamp(started / 1e9, UTC),
         eof_ms=None if ended is None or ended < started else (ended - started) / 1e6,
-        ttft_ms=first * 1e3 if isinstance(first, float) else None,
+        ttft_ms=first * 1e3 if isinstance(first, float) and 0 <= first < _LONGEST_S else None,
         request=Request(
             prompt_id="", messages=tuple({"content": text} for text in _texts(told.get("gen_ai.input.messages"))),
             max_tokens=cap if type(cap) is int else 1,
@@ -79,7 +83,8 @@ def _outcome(
 ) -> Outcome:
     status, kind = span.get("status"), str(told.get("error.type", "")).lower().replace("error", "")
     if kind or (isinstance(status, dict) and status.get("code") in {2, "STATUS_CODE_ERROR"}):
-        return next((outcome for sign, outcome in _ERRORS if sign in kind), "http_5xx")
+        by_sign = next((outcome for sign, outcome in _ERRORS if sign in kind), None)
+        return by_sign or ("http_4xx" if re.search(r"(?<!\d)4\d\d(?!\d)", kind) else "http_5xx")
     if choice.finish == "content_filter":
         return "filtered"
     if counted.get("completion_tokens") == 0:
@@ -122,7 +127,7 @@ def _nanoseconds(value: Any) -> int | None:
     """A time since 1970 as OTLP writes it: text or number."""
     try:
         found = int(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     return found if 0 < found < 4 * 10**18 else None
 
@@ -144,11 +149,14 @@ def _value(value: Any) -> Any:
         return _whole(inner)
     if kind == "arrayValue":
         return [_value(one) for one in _list(inner, "values")]
-    return cast("Any", inner) if kind in {"stringValue", "doubleValue", "boolValue"} else None
+    wanted = _PLAIN.get(kind)
+    return inner if wanted is not None and isinstance(inner, wanted) else None
 
 
 def _whole(value: Any) -> int | None:
+    """An integer of 64 bits, as OTLP has it: text or number."""
     try:
-        return int(value)
-    except (TypeError, ValueError):
+        found = int(value)
+    except (TypeError, ValueError, OverflowError):
         return None
+    return found if abs(found) < 2**63 else None

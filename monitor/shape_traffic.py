@@ -7,7 +7,7 @@ A log line holds what was asked and what came back, in one of these shapes:
 * a stored chat completion by itself: ``{"object": "chat.completion", ...}``.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 import orjson
 
 from monitor.shape import question_of, sign_flags, text_signs
+from monitor.shape_words import counts_alone, finish_named, flag_alone, named_alone
 from monitor.types import Capture, Choice, Exchange, Read, Request
 from monitor.wire.dispatch import decode
 
@@ -68,12 +69,20 @@ def bare(exchange: Exchange, *, worded: bool = True) -> Exchange:
     if not worded:
         signs = {"empty": exchange.outcome == "empty"}
     called = ("shape:called",) if choice.tool_calls else ()
-    kept = tuple(flag for flag in exchange.flags if not flag.startswith(("model_", "shape:")))
+    kept = tuple(
+        flag for flag in exchange.flags if not flag.startswith(("model_", "shape:")) and flag_alone(flag)
+    )
     return replace(
         exchange, request=None, error=None, request_id=None, sent_sha256=None,
-        choices=tuple(Choice(index=one.index, finish=one.finish) for one in exchange.choices),
+        choices=tuple(Choice(index=one.index, finish=finish_named(one.finish)) for one in exchange.choices),
+        usage=counts_alone(exchange.usage), fingerprint=named_alone(exchange.fingerprint),
+        models=_names(exchange.models), providers=_names(exchange.providers),
         flags=(*kept, *sign_flags(signs if told else {}), *called),
     )  # fmt: skip
+
+
+def _names(said: Sequence[str]) -> tuple[str, ...]:
+    return tuple(name for one in said if (name := named_alone(one)) is not None)
 
 
 def _parts(value: Mapping[str, Any]) -> tuple[Mapping[str, Any], Any, int | None]:
@@ -134,9 +143,9 @@ def moment(stamp: Any) -> datetime | None:
     if isinstance(stamp, str):
         try:
             at = datetime.fromisoformat(stamp)
-        except ValueError:
+            return at.replace(tzinfo=at.tzinfo or UTC).astimezone(UTC)
+        except (ValueError, OverflowError):  # the first and the last day of the calendar, seen from elsewhere
             return None
-        return at.replace(tzinfo=at.tzinfo or UTC).astimezone(UTC)
     if isinstance(stamp, bool) or not isinstance(stamp, int | float) or not stamp > 0:
         return None
     seconds = stamp / 1000 if stamp > _LATEST else stamp

@@ -13,10 +13,12 @@ import httpx
 from monitor.errors import UsageError
 from monitor.ports import Clock
 from monitor.types import Capture, Endpoint, Exchange, Request
+from monitor.wire.progress import Progress
 from probes.heartbeat import Heartbeat, LagWindow
 from probes.limits import Limits
 from probes.redact import Redactor
 from probes.transport.attempt import EXTENSION, Attempt
+from probes.transport.guard import Guard
 from probes.transport.turnstile import Turnstile
 from probes.transport.wire import WireTransport
 
@@ -46,6 +48,10 @@ class WireProtocol(Protocol):
         """Flags for what the body says otherwise than `request`."""
         ...
 
+    def progress(self) -> Progress:
+        """What follows an answer while it arrives."""
+        ...
+
     def decode(self, capture: Capture) -> Exchange:
         """The record of `capture`."""
         ...
@@ -56,6 +62,11 @@ class Sender(Protocol):
 
     async def send(self, request: httpx.Request, attempt: Attempt) -> None:
         """Send `request` and fill `attempt` to its end. Raises only on cancellation."""
+        ...
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What is sent besides the request to be let in, a proxy's password for one."""
         ...
 
     async def aclose(self) -> None:
@@ -69,6 +80,8 @@ class WireSender:
     It is called directly: `httpx.AsyncClient` would carry cookies from one request to the next, and its CPU per request
     comes out of the other streams' time (docs/benchmarks.md, Wire).
     """
+
+    secrets = ()
 
     def __init__(self, transport: WireTransport) -> None:
         self._transport = transport
@@ -100,6 +113,8 @@ class HttpClient:
         one for HTTP/2 and proxies.
     tls
         Whom to trust; None trusts what the system trusts.
+    allow_private
+        Whether the endpoint's name may lead to a private address; a `sender` that is given decides for itself.
 
     Raises
     ------
@@ -110,9 +125,10 @@ class HttpClient:
     def __init__(
         self, endpoint: Endpoint, protocol: WireProtocol, *, key: str | None, clock: Clock, heartbeat: Heartbeat,
         limits: Limits | None = None, sender: Sender | None = None, tls: ssl.SSLContext | None = None,
+        allow_private: bool = False,
     ) -> None:  # fmt: skip
         self._endpoint, self._protocol = endpoint, protocol
-        self._redactor, self._clock, self._heartbeat = Redactor(key), clock, heartbeat
+        self._clock, self._heartbeat = clock, heartbeat
         self._limits = limits or Limits()
         self._url = httpx.URL(protocol.url(endpoint.base_url, endpoint.model))
         self._headers = _headers(endpoint, self._url, protocol.headers(key))
@@ -120,7 +136,9 @@ class HttpClient:
             # Not at the first request: loading the trust store blocks the loop for tens of milliseconds.
             tls = ssl.create_default_context()
         self._turnstile = Turnstile()
-        self._sender = sender or WireSender(WireTransport(clock.monotonic_ns, tls=tls))
+        guard = Guard(allow_private=allow_private)
+        self._sender = sender or WireSender(WireTransport(clock.monotonic_ns, tls=tls, guard=guard))
+        self._redactor = Redactor(key, *self._sender.secrets)
 
     async def send(self, request: Request) -> Capture:
         """Send `request` once and return all that came back.
@@ -147,7 +165,7 @@ class HttpClient:
         await self._sender.aclose()
 
     async def _attempt(self, sent: bytes, *, fresh: bool) -> Attempt:
-        attempt = Attempt(limits=self._limits, fresh=fresh)
+        attempt = Attempt(limits=self._limits, progress=self._protocol.progress(), fresh=fresh)
         request = httpx.Request(
             "POST", self._url, headers=[*self._headers, ("content-length", str(len(sent)))],
             stream=httpx.ByteStream(sent), extensions={EXTENSION: attempt},

@@ -19,6 +19,7 @@ from monitor.errors import StoreError
 from monitor.ports import Entry
 from storage import gauges, openapi
 from storage.interface import ReadStore
+from storage.migrations import MIGRATIONS
 from storage.parameters import Parameters, RefusedError
 from storage.plans import READS, Plan
 from storage.prometheus import CONTENT_TYPE, Family, Sample, rendered
@@ -131,11 +132,20 @@ def _snapshotter(snapshot: Callable[[], Path], token: str | None) -> Callable[[R
     return take
 
 
-def _metrics(store: ReadStore, token: str | None, version: str) -> Callable[[Request], Any]:
+def _metrics(
+    store: ReadStore, token: str | None, version: str, config_valid: Callable[[], bool]
+) -> Callable[[Request], Any]:
     def text() -> str:
         build = Sample(labels={"version": version}, value=1)
         own = Family(name="weighmaster_build_info", kind="gauge", text="Version of the store.", samples=(build,))
-        return rendered([own, *store.tally.families(), *gauges.families(store)])
+        file = Sample(labels={}, value=float(config_valid()))
+        valid = Family(
+            name="weighmaster_config_valid", kind="gauge", samples=(file,),
+            text="0 when the configuration file was changed and is not valid; the one before it is in force then.",
+        )  # fmt: skip
+        steps = Sample(labels={}, value=float(len(MIGRATIONS)))
+        schema = Family(name="weighmaster_store_schema", kind="gauge", text="Version of the schema.", samples=(steps,))
+        return rendered([own, valid, schema, *store.tally.families(), *gauges.families(store)])
 
     async def metrics(request: Request) -> Response:
         _authorise(request, token)
@@ -173,7 +183,7 @@ def _refused(_request: Request, error: Exception) -> Response:
 
 def app(
     store: ReadStore, *, token: str | None = None, more: Mapping[str, Plan] = _NOTHING,
-    snapshot: Callable[[], Path] | None = None, version: str = "",
+    snapshot: Callable[[], Path] | None = None, version: str = "", config_valid: Callable[[], bool] = lambda: True,
 ) -> Starlette:  # fmt: skip
     """Return the ASGI application over `store`.
 
@@ -189,6 +199,8 @@ def app(
         Takes a snapshot and returns its folder; None offers none.
     version
         What ``/metrics`` and the description say.
+    config_valid
+        Whether the configuration file is as it should be, for ``/metrics``.
 
     Notes
     -----
@@ -200,7 +212,7 @@ def app(
         for name, plan in reads.items()
     ]
     routes.append(Route("/healthz", _reader(store, READS["health"], None), methods=["GET"]))
-    routes.append(Route("/metrics", _metrics(store, token, version), methods=["GET"]))
+    routes.append(Route("/metrics", _metrics(store, token, version, config_valid), methods=["GET"]))
     routes.append(Route("/api/ingest", _ingester(store, token), methods=["POST"]))
     if snapshot is not None:
         routes.append(Route("/api/snapshot", _snapshotter(snapshot, token), methods=["POST"]))

@@ -160,7 +160,7 @@ def check(*, config: ConfigFile = CONFIG, as_json: AsJson = False) -> None:
     from monitor.errors import ConfigError  # noqa: PLC0415
 
     loaded = load_config(config, os.environ)
-    problems = reference_problems(loaded)
+    problems = (*reference_problems(loaded), *plan.disabled(loaded))
     if as_json:
         typer.echo(orjson.dumps(plan.as_json(loaded) | {"problems": [str(one) for one in problems]}).decode())
     else:

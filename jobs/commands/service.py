@@ -9,12 +9,13 @@ import typer
 from jobs.commands.options import CONFIG, AsJson, ConfigFile, Port, StoreUrl
 
 if TYPE_CHECKING:
+    from jobs.reload import Following
     from monitor.config_types import Config
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this file to `app`."""
-    for command in (up, agent, store, judge, dashboard, status, health):
+    for command in (up, agent, store, judge, dashboard, status, health, doctor):
         app.command()(command)
 
 
@@ -33,7 +34,7 @@ def agent(*, config: ConfigFile = CONFIG, store_url: StoreUrl = None) -> None:
 
     begin()
     loaded = _load(config, detectors=False)
-    run_agent(loaded, store_url or loaded.store.listen.url)
+    run_agent(_following(config, loaded, detectors=False), store_url or loaded.store.listen.url)
 
 
 def store(*, config: ConfigFile = CONFIG, port: Port = None) -> None:
@@ -43,7 +44,8 @@ def store(*, config: ConfigFile = CONFIG, port: Port = None) -> None:
 
     begin()
     loaded = _load(config, detectors=False)
-    serve(loaded.store, loaded.store.listen.port if port is None else port, ready=print_url)
+    port = loaded.store.listen.port if port is None else port
+    serve(loaded.store, port, ready=print_url, file=_following(config, loaded, detectors=False))
 
 
 def judge(
@@ -55,7 +57,7 @@ def judge(
 
     begin()
     loaded = _load(config)
-    run_judge(loaded, store_url or loaded.store.listen.url, alerts=alerts)
+    run_judge(_following(config, loaded), store_url or loaded.store.listen.url, alerts=alerts)
 
 
 def dashboard(*, config: ConfigFile = CONFIG, store_url: StoreUrl = None, port: Port = None) -> None:
@@ -93,6 +95,25 @@ def health(
     from jobs.health import run  # noqa: PLC0415
 
     raise typer.Exit(run(_load(config, detectors=False), processes or (), SystemClock(), as_json=as_json))
+
+
+def doctor(*, config: ConfigFile = CONFIG, store_url: StoreUrl = None, as_json: AsJson = False) -> None:
+    """Look for what would keep the service from working here, and say what to do; exit 1 when something fails.
+
+    Ports, disk, versions, names of packages, keys, golden folders, store, clock, spools, processes.
+    """
+    from jobs.clock import SystemClock  # noqa: PLC0415
+    from jobs.doctor import run  # noqa: PLC0415
+    from jobs.doctor_checks import checks  # noqa: PLC0415
+
+    raise typer.Exit(run(checks(config, os.environ, SystemClock(), store_url), as_json=as_json))
+
+
+def _following(config: Path, loaded: "Config", *, detectors: bool = True) -> "Following":
+    from jobs.clock import SystemClock  # noqa: PLC0415
+    from jobs.reload import Following  # noqa: PLC0415
+
+    return Following(config, loaded, os.environ, SystemClock(), detectors=detectors)
 
 
 def _load(config: Path, *, detectors: bool = True) -> "Config":

@@ -172,10 +172,19 @@ class AgentOffline:
     """How long without a result; absent: three times the shortest interval of the probes, at least 10 minutes."""
 
 
-Condition = Result | Window | Shift | OfVerdict | BurnRate | ProviderDown | AgentOffline
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigInvalid:
+    """The configuration file was changed and is not valid: the service goes on with the one before."""
+
+    kind: ClassVar[str] = "config_invalid"
+    fire: ClassVar[Count] = Count(n=1, m=1)
+    resolve: ClassVar[Count] = Count(n=1, m=1)
+
+
+Condition = Result | Window | Shift | OfVerdict | BurnRate | ProviderDown | AgentOffline | ConfigInvalid
 
 CONDITIONS: dict[str, type[Condition]] = {
-    one.kind: one for one in (Result, Window, Shift, OfVerdict, BurnRate, ProviderDown, AgentOffline)
+    one.kind: one for one in (Result, Window, Shift, OfVerdict, BurnRate, ProviderDown, AgentOffline, ConfigInvalid)
 }
 """The kinds of rules by name."""
 

@@ -2,7 +2,16 @@
 
 from collections.abc import Mapping
 
-from monitor.alerting.conditions import AgentOffline, Condition, OfVerdict, ProviderDown, Result, Shift, Window
+from monitor.alerting.conditions import (
+    AgentOffline,
+    Condition,
+    ConfigInvalid,
+    OfVerdict,
+    ProviderDown,
+    Result,
+    Shift,
+    Window,
+)
 from monitor.alerting.nouns import Count
 
 TWO_OF_THREE = Count(n=2, m=3)
@@ -10,6 +19,7 @@ TWO_OF_THREE = Count(n=2, m=3)
 DEFAULTS: Mapping[str, tuple[Condition, Count | None]] = {
     "provider-down": (ProviderDown(), None),
     "agent-offline": (AgentOffline(), None),
+    "config-invalid": (ConfigInvalid(), None),
     "refused": (
         Result(outcomes=("auth_error", "quota_exhausted", "tls_trust"), topic="access"), None,
     ),

@@ -65,6 +65,14 @@ class HourMedian:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Mistake:
+    """The configuration file is not valid, so an older one is in force. ``text`` holds no values of variables."""
+
+    since: datetime
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
     """All that is known at ``now``. ``samples`` by endpoint, oldest first (`grouped`)."""
 
@@ -82,6 +90,8 @@ class Facts:
     outages: Sequence[Outage] = ()
     slow_since: Mapping[str, datetime] = field(default_factory=dict)
     """Endpoints with an open incident about speed, and since when: their past ends there."""
+    configuration: Mistake | None = None
+    """What is wrong with the file that the process of the rules reads; None: nothing."""
     patience_s: float = 600.0
     """How long an agent may be silent, unless a rule says."""
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from datetime import timedelta
 from fnmatch import fnmatchcase
 
-from monitor.alerting.conditions import AgentOffline, OfVerdict, Rule
+from monitor.alerting.conditions import AgentOffline, ConfigInvalid, OfVerdict, Rule
 from monitor.alerting.facts import Facts
-from monitor.alerting.nouns import AGENT, Signal, Topic
+from monitor.alerting.nouns import AGENT, CONFIGURATION, Signal, Topic
 from monitor.decision import JOINED
 from monitor.results import Verdict
 
@@ -77,3 +77,14 @@ def look_agents(rule: Rule, condition: AgentOffline, facts: Facts) -> Iterator[S
             detector=condition.kind, value=silent.total_seconds() / 60, unit="min", n=1,
             threshold=limit.total_seconds() / 60,
         )  # fmt: skip
+
+
+def look_configuration(rule: Rule, condition: ConfigInvalid, facts: Facts) -> Iterator[Signal]:
+    """One signal at each look: whether the configuration file can be used."""
+    wrong = facts.configuration
+    yield Signal(
+        rule=rule.name, subject=CONFIGURATION, at=facts.now, key=facts.now.isoformat(), bad=wrong is not None,
+        topic="configuration", cause="config_invalid", since=wrong.since if wrong else facts.now,
+        reason=f"the configuration before it stays in force: {wrong.text}" if wrong else "the configuration is valid",
+        detector=condition.kind, n=1,
+    )  # fmt: skip

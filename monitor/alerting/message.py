@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from monitor.alerting.nouns import Event, Message
+from monitor.alerting.nouns import CONFIGURATION, Event, Message
 from monitor.codec import encode, plain
 from monitor.incident import Incident
 
@@ -77,6 +77,8 @@ def command(incident: Incident) -> str:
     """What to type to see or repeat what the incident rests on."""
     if incident.verdict_id:
         return f"weighmaster audit --from {incident.verdict_id}"
+    if incident.endpoint == CONFIGURATION:
+        return "weighmaster check"
     if " " in incident.endpoint:
         return "weighmaster status"
     return f"weighmaster probe {incident.endpoint} --kind speed"

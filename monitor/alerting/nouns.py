@@ -7,7 +7,7 @@ from typing import Literal
 
 from monitor.incident import Incident
 
-Topic = Literal["availability", "speed", "fidelity", "tools", "conformance", "access", "agent"]
+Topic = Literal["availability", "speed", "fidelity", "tools", "conformance", "access", "agent", "configuration"]
 """What an incident is about. Rules of one topic on one subject share one incident."""
 
 Severity = Literal["page", "ticket"]
@@ -15,6 +15,9 @@ Severity = Literal["page", "ticket"]
 PROVIDER = "provider "
 AGENT = "agent "
 """Subjects are names of endpoints, or one of these and a name. Names hold no blanks, so nothing is mixed up."""
+
+CONFIGURATION = "service configuration"
+"""The subject of the rule on the configuration file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

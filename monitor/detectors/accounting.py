@@ -6,6 +6,8 @@ exact, so one difference is a finding: the same difference on every conversation
 template (or a hidden system prompt), differences that follow the text point at the tokenizer; one difference on some
 conversations only leaves both open. Where the difference is exactly the size of a part of the golden prompt (system
 turn, tools, the answer's opening words), that part is named.
+Left out are requests whose prompt is not one thing for all servers: with ``tool_choice`` none, which lets a server
+leave its tools out, or with tools that lack a description or parameters, which some servers fill in.
 What can mislead it: a gateway that bills with its own tokenizer; providers that report cached tokens apart.
 Source: prompt-token equality as a free and exact detector (testbed notes, 20 of 20 prompts for a wrong template).
 """
@@ -21,7 +23,7 @@ import numpy as np
 from monitor.evidence import Card, Finding, verdict
 from monitor.results import Evidence, Metric, Verdict
 from monitor.stats.rates import wilson
-from monitor.types import Exchange
+from monitor.types import Exchange, Request
 from monitor.wire.usage import read_usage
 
 _PARTS: Mapping[str, str] = {
@@ -100,11 +102,18 @@ def _count(exchange: Exchange, evidence: Evidence) -> _Count | None:
     reported = read_usage(exchange.usage or {}).input_total
     if view is None or view.prompt_tokens is None or exchange.request is None or not exchange.answered:
         return None
-    if reported is None or reported <= 0 or reported != int(reported):
+    if reported is None or reported <= 0 or reported != int(reported) or _is_open(exchange.request):
         return None
     return _Count(
         exchange.request.prompt_id, len(exchange.request.messages), view.prompt_tokens, int(reported), view.prompt_parts
     )
+
+
+def _is_open(request: Request) -> bool:
+    """Whether servers may render the tools of `request` in more than one way."""
+    functions = [tool.get("function", {}) for tool in request.tools]
+    spelled = all({"name", "description", "parameters"} <= function.keys() for function in functions)
+    return bool(functions) and (request.extra.get("tool_choice") == "none" or not spelled)
 
 
 def _cause(wrong: list[_Count], counts: list[_Count]) -> str | None:

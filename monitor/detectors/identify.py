@@ -9,7 +9,7 @@ when those within it have `likely`. What no variant predicts is *inconclusive* w
 what is not decided yet. The cause names layer and scheme, such as ``weights: Q8_0``.
 What can mislead it: a scheme that is not in the bank (then the nearest is a hint, no finding); schemes that predict the
 same; roundings of activations and of the KV cache, which cannot be predicted exactly; a bank of another checkpoint.
-Logprobs after the sampler are not used; what was chosen is. Text shows no 8-bit weights.
+Logprobs after the sampler are not used; what was chosen is. Text shows 8-bit weights late.
 Source: docs/identify.md, measured on llama.cpp.
 """
 

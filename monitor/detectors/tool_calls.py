@@ -26,10 +26,10 @@ from monitor.evidence import Card, Finding, verdict
 from monitor.results import Evidence, Metric, Status, Verdict
 from monitor.stats.evalues import average_e
 from monitor.stats.rates import wilson
-from monitor.tools.forms import Pair, pairs, with_template
+from monitor.tools.forms import Pair, design_of, pairs, with_template
 from monitor.tools.golden_side import Against, against_golden, unsound_rate
 from monitor.tools.graded import Graded, grade
-from monitor.tools.layers import Layer, was_cut
+from monitor.tools.layers import Layer, ended_by_length, was_cut
 from monitor.tools.tolerance import Excess, excess, smallest_rate, two_forms
 
 JUDGED: tuple[Layer, ...] = ("framing", "protocol", "parser", "template", "schema", "decision", "content")
@@ -119,7 +119,7 @@ class ToolCalls:
         if blind is not None:
             return Finding(status="inconclusive", cause=blind[0], reason=blind[1], n=len(arrived))
         p_values["content"] = min(p_values.get("content", 1.0), golden.p_endless)
-        rate = wilson(sum(bool(one.faults) for one in arrived), len(arrived))
+        rate = wilson(sum(bool(one.faults) for one in arrived), len(arrived), design=design_of(arrived))
         both = pairs(graded)
         told = _Told(arrived=arrived, tests=tests, cause=cause, golden=golden, both=both)
         return Finding(
@@ -190,9 +190,9 @@ class _Told:
 
 def _blind(arrived: Sequence[Graded]) -> tuple[str, str] | None:
     """What leaves nothing to judge although answers arrived: they were cut, or none of them calls."""
-    cut = sum(was_cut(one.exchange) and one.decided is None for one in arrived)
+    cut = sum(was_cut(one.exchange) for one in arrived)
     if 2 * cut > len(arrived):
-        return "cut_by_limit", f"the token limit cut {cut} of {len(arrived)} answers before a call; raise `tokens`"
+        return "cut_by_limit", f"the token limit cut {cut} of {len(arrived)} answers; raise `tokens`"
     wanted = [one for one in arrived if one.case.expect == "call"]
     if wanted and not any(one.predicates.called for one in arrived):
         why = "golden weights would tell whether the model or the endpoint is to blame"
@@ -211,7 +211,7 @@ def _tested(arrived: Sequence[Graded], layer: Layer, tolerated: float) -> Excess
 
 
 def _can_show_schema(one: Graded) -> bool:
-    return one.predicates.called and not was_cut(one.exchange)
+    return one.predicates.called and not ended_by_length(one.exchange)
 
 
 def _answers(some: Sequence[Graded]) -> dict[str, int]:

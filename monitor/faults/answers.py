@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from monitor.faults.kinds import Found
 from monitor.faults.seen import Seen
+from monitor.tools.thinking import is_in_tags, is_leak
 from monitor.types import Choice
 from monitor.wire.finish import normalised
 
@@ -57,36 +58,16 @@ def _text(seen: Seen) -> Iterator[Found]:
 
 def _thinking(seen: Seen) -> Iterator[Found]:
     for choice in seen.exchange.choices:
-        if seen.has("think_orphan_close") and _is_border(choice):
-            yield seen.found(_THINKING, "content", "a closing tag without an opening one")
-        elif seen.has("reasoning_field:think_tags", "think_unclosed") and not seen.has("think_orphan_close"):
-            yield seen.found(_THINKING, "content", "a thinking block")
-
-
-def _is_border(choice: Choice) -> bool:
-    """Whether the closing tag stood where thinking ends, and not in a sentence or code about it."""
-    before, after = choice.reasoning, choice.content
-    if _in_code(before) or before.endswith(("`", '"', "'")):
-        return False
-    return before.endswith("\n") or after.startswith("\n") or bool(re.match(r"\w", after) and before.endswith("."))
-
-
-def _in_code(text: str) -> bool:
-    """Whether what follows `text` stands in a code fence. A fence ends with one that is as long."""
-    opened = ""
-    for mark in re.findall(r"^\s*(`{3,}|~{3,})", text, re.MULTILINE):
-        if not opened:
-            opened = mark
-        elif mark.startswith(opened):
-            opened = ""
-    return bool(opened)
+        if is_leak(seen.exchange.flags, choice):
+            sign = "a closing tag without an opening one" if seen.has("think_orphan_close") else "a thinking block"
+            yield seen.found(_THINKING, "content", sign)
 
 
 def _nothing_visible(seen: Seen, choice: Choice, *, leaked: bool) -> Iterator[Found]:
     if choice.content or choice.tool_calls or choice.finish != "stop":
         return
     if choice.reasoning:
-        if not leaked and not seen.has("think_orphan_close"):
+        if not leaked and not is_in_tags(seen.exchange.flags):
             yield seen.found("only_reasoning", "content", "reasoning, then stop")
     else:
         yield seen.found("empty_stop", "choices", "nothing at all, then stop")

@@ -6,12 +6,13 @@ from typing import Any
 
 from monitor.faults.kinds import Found
 from monitor.faults.seen import Seen
+from monitor.tools.layers import EARLY_SHARE
 from monitor.wire.model_names import compare_models
 from monitor.wire.usage import SLACK, read_usage
 
 _FRAMING = (
-    "stream_ignored", "wrong_content_type", "unterminated_final_event", "rewrapped_comment", "unframed_error",
-    "events_after_done", "nonstandard_json", "odd_type:event",
+    "stream_ignored", "stream_unasked", "wrong_content_type", "unterminated_final_event", "rewrapped_comment",
+    "unframed_error", "events_after_done", "nonstandard_json", "odd_type:event",
 )  # fmt: skip
 _USAGE = (
     "usage_not_monotone", "usage_implausible", "usage_ambiguous", "usage_fractional", "usage_string",
@@ -22,8 +23,6 @@ CUT_SHARE = 0.1
 """A prompt is cut when so much of it is missing, and `CUT_TOKENS` tokens at least."""
 
 CUT_TOKENS = 32
-EARLY_SHARE = 0.9
-"""An answer that ends by length before this share of the cap ended early."""
 
 
 def find_in_body(seen: Seen) -> Iterator[Found]:
@@ -51,6 +50,8 @@ def find_in_usage(seen: Seen) -> Iterator[Found]:
     flag = seen.has(*_USAGE)
     if flag is None and usage is not None and not _adds_up(usage):
         flag = "total_tokens is not the sum"
+    if flag is None and usage is not None and _thinks_more_than_it_says(usage):
+        flag = "more reasoning than completion tokens"
     if flag is not None:
         yield seen.found("usage_wrong", "usage", flag)
     elif usage is not None and seen.golden_prompt is not None:
@@ -63,6 +64,12 @@ def _adds_up(usage: Mapping[str, Any]) -> bool:
         return True
     sums = {read.prompt + read.completion, (read.input_total or 0) + (read.generated or 0)}
     return any(abs(total - one) <= SLACK for one in sums)
+
+
+def _thinks_more_than_it_says(usage: Mapping[str, Any]) -> bool:
+    """Whether reasoning is counted within the completion, and is more than all of it."""
+    read = read_usage(usage)
+    return read.shape == "folded" and (read.reasoning or 0) > (read.completion or 0)
 
 
 def _prompt(seen: Seen, usage: Mapping[str, Any], golden: int) -> Iterator[Found]:

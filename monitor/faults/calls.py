@@ -1,19 +1,14 @@
 """Finders of faults in tool calls."""
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from monitor.faults.kinds import Found
 from monitor.faults.seen import Seen
-from monitor.tools.markup import SPECIAL, call_in_text
-from monitor.tools.schemas import validate
-from monitor.tools.strict_json import read_object
+from monitor.tools.calls import CallVerdict, judged
+from monitor.tools.markup import call_in_text
 from monitor.types import Choice, ToolCall
-
-_WORD = re.compile(r"[\w.\-]+")
-_TAIL = re.compile(r"\}\s*(?:</?s?\Z|<\|[^{}\"]*\Z|<\uff5c[^{}\"]*\Z|</\w*>?\Z)")
 
 
 def find_in_calls(seen: Seen) -> Iterator[Found]:
@@ -47,14 +42,14 @@ def _with_calls(seen: Seen, choice: Choice) -> Iterator[Found]:
     yield from _ids(seen, choice)
     for number, call in enumerate(choice.tool_calls):
         where = f"tool_calls[{number}]"
-        glued = _glued(seen, call)
-        if glued:
-            yield seen.found("glued_token", f"{where}.{glued}", "a special token of the template")
+        verdict = judged(call, seen.tools)
+        if verdict.stuck_to is not None:
+            yield seen.found("glued_token", f"{where}.{verdict.stuck_to}", "a special token of the template")
             continue
         if seen.tools and seen.mode != "none" and call.name not in seen.tools:
             yield seen.found("undeclared_tool", f"{where}.name", "none of the declared tools")
         elif not (cut := choice.finish in {None, "length"}) or number + 1 < len(choice.tool_calls):
-            yield from _arguments(seen, call, where, cut=cut)
+            yield from _arguments(seen, call, verdict, where, cut=cut)
 
 
 def _choice_kept(seen: Seen, choice: Choice) -> Iterator[Found]:
@@ -88,28 +83,15 @@ def _ids_of(message: Any) -> Iterator[str]:
             yield call["id"]
 
 
-def _glued(seen: Seen, call: ToolCall) -> str | None:
-    """Where a special token is stuck to a call, None where none is."""
-    name = call.name or ""
-    start = _WORD.match(name)
-    if name not in seen.tools and SPECIAL.search(name) and start is not None:
-        return "name"
-    if read_object(call.arguments).fault in {"trailing_bytes", "not_json"} and _TAIL.search(call.arguments):
-        return "arguments"
-    return None
-
-
-def _arguments(seen: Seen, call: ToolCall, where: str, *, cut: bool) -> Iterator[Found]:
+def _arguments(seen: Seen, call: ToolCall, verdict: CallVerdict, where: str, *, cut: bool) -> Iterator[Found]:
     if seen.has("arguments_empty") and call.arguments == "{}":
         return  # told as arguments_missing
-    read = read_object(call.arguments)
-    if read.fault is not None:
+    schema = verdict.schema
+    if verdict.json_fault is not None:
         if not cut:
-            yield seen.found("malformed_arguments", f"{where}.arguments", read.fault)
-        return
-    judged = validate(seen.tools.get(call.name or ""), read.value)
-    if judged.status == "invalid" and not judged.dialect_sensitive:
-        yield seen.found("schema_violation", f"{where}.arguments", f"{judged.keyword} (draft {judged.draft})")
+            yield seen.found("malformed_arguments", f"{where}.arguments", verdict.json_fault)
+    elif schema is not None and schema.status == "invalid" and not schema.dialect_sensitive:
+        yield seen.found("schema_violation", f"{where}.arguments", f"{schema.keyword} (draft {schema.draft})")
 
 
 _SIGNS = (

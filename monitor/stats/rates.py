@@ -16,7 +16,7 @@ class Rate:
     high: float | None
 
 
-def wilson(k: int, n: int, *, confidence: float = 0.95) -> Rate:
+def wilson(k: int, n: int, *, confidence: float = 0.95, design: float = 1.0) -> Rate:
     """Wilson score interval of a binomial rate.
 
     Parameters
@@ -25,6 +25,9 @@ def wilson(k: int, n: int, *, confidence: float = 0.95) -> Rate:
         Successes and trials, ``0 <= k <= n``. With ``n = 0`` nothing is known and the interval is None.
     confidence
         Two-sided coverage.
+    design
+        So many trials say as much as one that is independent of all others, at least 1: the size of a cluster whose
+        trials all come out alike is safe whatever they do.
 
     Notes
     -----
@@ -32,14 +35,17 @@ def wilson(k: int, n: int, *, confidence: float = 0.95) -> Rate:
     """
     if not 0 <= k <= n:
         raise ValueError(f"`k` must lie between 0 and `n`, not k={k}, n={n}")
+    if design < 1:
+        raise ValueError(f"`design` must be at least 1, not {design}")
     if not 0 < confidence < 1:
         raise ValueError(f"`confidence` must lie between 0 and 1, not {confidence}")
     if n == 0:
         return Rate(0, 0, None, None, None)
     z = float(norm.ppf(0.5 + confidence / 2))
-    rate, shrink = k / n, 1 + z * z / n
-    centre = (rate + z * z / (2 * n)) / shrink
-    half = z / shrink * (rate * (1 - rate) / n + z * z / (4 * n * n)) ** 0.5
+    size = n / design
+    rate, shrink = k / n, 1 + z * z / size
+    centre = (rate + z * z / (2 * size)) / shrink
+    half = z / shrink * (rate * (1 - rate) / size + z * z / (4 * size * size)) ** 0.5
     # The bounds are exact at the ends; rounding must not push them inside.
     low = 0.0 if k == 0 else max(0.0, centre - half)
     high = 1.0 if k == n else min(1.0, centre + half)

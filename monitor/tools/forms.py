@@ -35,6 +35,12 @@ def pairs(graded: Sequence[Graded]) -> list[Pair]:
     return [Pair(s, w) for forms in found.values() for s, w in zip(forms["stream"], forms["whole"], strict=False)]
 
 
+def design_of(graded: Sequence[Graded]) -> float:
+    """Answers per case: they share its prompt, and an interval takes them for one, as if they all came out alike."""
+    cases = len({one.case.case_id for one in graded})
+    return max(1.0, len(graded) / cases) if cases else 1.0
+
+
 def prompt_tokens(one: Graded) -> int | None:
     """Tokens of the prompt as the endpoint counts them, None where it does not."""
     total = read_usage(one.exchange.usage or {}).input_total

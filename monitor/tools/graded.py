@@ -7,7 +7,7 @@ from typing import Any
 
 from monitor.tools.calls import CallVerdict, judged
 from monitor.tools.case import Case, Form, case_of, form_of
-from monitor.tools.layers import LAYERS, Layer, Symptom, symptoms, was_cut
+from monitor.tools.layers import LAYERS, Layer, Symptom, ended_by_length, symptoms
 from monitor.tools.predicates import Predicates, predicates
 from monitor.types import NOT_THE_ENDPOINTS_FAULT, Exchange
 
@@ -50,7 +50,7 @@ class Graded:
             return None
         if self.predicates.called:
             return True
-        return None if was_cut(self.exchange) else False
+        return None if ended_by_length(self.exchange) else False
 
 
 def grade(exchange: Exchange, case: Case | None = None, *, beside: Iterable[Symptom] = ()) -> Graded | None:

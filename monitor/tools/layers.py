@@ -11,7 +11,9 @@ from typing import Literal, get_args
 from monitor.tools.calls import CallVerdict
 from monitor.tools.case import Case
 from monitor.tools.markup import Textual, call_in_text
+from monitor.tools.thinking import is_in_tags, is_leak
 from monitor.types import ANSWERED, NOT_THE_ENDPOINTS_FAULT, Exchange
+from monitor.wire.usage import read_usage
 
 Layer = Literal["transport", "framing", "protocol", "parser", "template", "schema", "decision", "content", "suite"]
 """From the wire to the meaning. ``suite``: a mistake of the one who asks, never the vendor's."""
@@ -19,7 +21,7 @@ Layer = Literal["transport", "framing", "protocol", "parser", "template", "schem
 LAYERS: tuple[Layer, ...] = get_args(Layer)
 
 _FRAMING_OUTCOMES = frozenset({"non_json_200", "undecodable_encoding"})
-_FRAMING_FLAGS = ("invalid_utf8", "nonstandard_json")
+_FRAMING_FLAGS = ("invalid_utf8", "nonstandard_json", "stream_ignored", "stream_unasked")
 _PROTOCOL_FLAGS = (
     "missing_index", "index_reused", "id_unstable", "name_in_parts", "name_repeated", "name_changed",
     "call_without_name", "arguments_object", "odd_type:tool_calls", "odd_type:function", "odd_type:arguments",
@@ -29,6 +31,8 @@ NOTES = frozenset({"arguments_empty", "dialect_sensitive"})
 """Findings that are reported and count as no failure."""
 
 SHOWN_CHARS = 200
+EARLY_SHARE = 0.9
+"""An answer that ends by length before this share of the cap ended early."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,9 +63,23 @@ def symptoms(exchange: Exchange, case: Case, calls: Sequence[CallVerdict]) -> tu
     return tuple(sorted(found, key=lambda one: LAYERS.index(one.layer)))
 
 
+def ended_by_length(exchange: Exchange) -> bool:
+    """Whether a token limit ended the answer, whoever set it, so that what lacks in it has that one cause."""
+    return exchange.outcome == "ok_length"
+
+
 def was_cut(exchange: Exchange) -> bool:
     """Whether the asker's own token limit ended the answer, so that what lacks in it is nobody's fault."""
-    return exchange.outcome == "ok_length"
+    return ended_by_length(exchange) and not cut_early(exchange)
+
+
+def cut_early(exchange: Exchange) -> bool:
+    """Whether an answer says that it ended by length, and its own count of tokens is well below what was allowed."""
+    usage, cap = read_usage(exchange.usage or {}), exchange.request.max_tokens if exchange.request else 0
+    if not ended_by_length(exchange) or len(exchange.choices) != 1 or not cap:
+        return False
+    left_out = bool(exchange.choice.reasoning) and usage.reasoning is None  # some count the visible part only
+    return usage.generated is not None and usage.generated < EARLY_SHARE * cap and not left_out
 
 
 def _framing(exchange: Exchange) -> Iterator[Symptom]:
@@ -77,6 +95,8 @@ def _protocol(exchange: Exchange, case: Case) -> Iterator[Symptom]:
     shown = _excerpt(" ".join(f"{call.id} {call.name} {call.arguments}" for call in choice.tool_calls))
     if exchange.outcome == "unconfirmed":
         yield Symptom(layer="protocol", name="finish_missing", shown=shown)
+    if cut_early(exchange):
+        yield Symptom(layer="protocol", name="length_before_cap", shown=shown or _excerpt(choice.content))
     for flag in _PROTOCOL_FLAGS:
         if flag in flags:
             yield Symptom(layer="protocol", name=flag, shown=choice.finish_raw or "" if "finish" in flag else shown)
@@ -106,19 +126,19 @@ def _parser(exchange: Exchange, case: Case, calls: Sequence[CallVerdict]) -> Ite
     if leak is not None:
         shown = _excerpt(exchange.choice.content[leak.at :])
         # What the model wrote so that no parser can read it is no fault of the parser.
-        if leak.readable or was_cut(exchange):
+        if leak.readable or ended_by_length(exchange):
             yield Symptom(layer="parser", name="markup_leak", shown=shown)
         else:
             yield Symptom(layer="schema", name="unreadable_call", shown=shown)
     for call in calls:
         if call.glued is not None:
             yield Symptom(layer="parser", name="special_token_in_call", shown=call.glued)
-    if "think_orphan_close" in exchange.flags:
+    if "think_orphan_close" in exchange.flags and is_leak(exchange.flags, exchange.choice):
         yield Symptom(layer="parser", name="think_leak", shown="</think>")
 
 
 def _schema(exchange: Exchange, calls: Sequence[CallVerdict]) -> Iterator[Symptom]:
-    cut = was_cut(exchange)
+    cut = ended_by_length(exchange)
     for call, said in zip(calls, exchange.choice.tool_calls, strict=True):
         if call.json_fault is not None and not cut and call.glued is None:
             yield Symptom(layer="schema", name=call.json_fault, shown=_excerpt(said.arguments, call.at))
@@ -144,7 +164,7 @@ def _decision(exchange: Exchange, case: Case, calls: Sequence[CallVerdict]) -> I
         yield Symptom(layer="decision", name="choice_none_ignored", shown=shown)
     if case.parallel is False and len(calls) > 1:
         yield Symptom(layer="decision", name="parallel_off_ignored", shown=shown)
-    if was_cut(exchange) or _leak(exchange, case) is not None or exchange.outcome == "empty":
+    if ended_by_length(exchange) or _leak(exchange, case) is not None or exchange.outcome == "empty":
         return
     if case.tool_choice == "required" and not calls:
         yield Symptom(layer="decision", name="choice_required_ignored", shown=shown)
@@ -154,11 +174,11 @@ def _decision(exchange: Exchange, case: Case, calls: Sequence[CallVerdict]) -> I
 
 def _content(exchange: Exchange) -> Iterator[Symptom]:
     choice = exchange.choice
-    if choice.finish == "tool_calls" or was_cut(exchange):
+    if choice.finish == "tool_calls" or ended_by_length(exchange):
         return
     if exchange.outcome == "empty":
         yield Symptom(layer="content", name="empty_billed" if "empty_billed" in exchange.flags else "empty")
-    elif choice.reasoning and not choice.content and not choice.tool_calls:
+    elif choice.reasoning and not choice.content and not choice.tool_calls and not is_in_tags(exchange.flags):
         yield Symptom(layer="content", name="only_reasoning", shown=_excerpt(choice.reasoning))
 
 

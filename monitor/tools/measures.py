@@ -11,7 +11,7 @@ from monitor.results import Metric, Observation
 from monitor.tools.expected import Fidelity, fidelity, key_order
 from monitor.tools.forms import pairs
 from monitor.tools.graded import Graded
-from monitor.tools.layers import was_cut
+from monitor.tools.layers import ended_by_length, was_cut
 from monitor.wire.usage import SLACK, read_usage
 
 Question = Callable[[Graded], bool | None]
@@ -66,7 +66,7 @@ def _obeyed(one: Graded, fault: str) -> bool | None:
     if not one.arrived:
         return None
     broken = any(symptom.name == fault for symptom in one.symptoms)
-    return None if was_cut(one.exchange) and not broken and not one.calls else not broken
+    return None if ended_by_length(one.exchange) and not broken and not one.calls else not broken
 
 
 def _history_ids(one: Graded) -> bool | None:

@@ -68,6 +68,9 @@ def row_case(row: Any, number: str, *, prefix: str) -> Case:
     messages, tools = _list(row, "messages"), _list(row, "tools")
     if not messages:
         raise ValueError("`messages` is missing or empty")
+    for tool in tools:
+        _look_at_tool(tool)
+    _look_at_choice(row.get("tool_choice"))
     cap = next((row[key] for key in _CAPS if isinstance(row.get(key), int)), None)
     parallel, temperature = row.get("parallel_tool_calls"), row.get("temperature")
     left_out = _OWN | _FOREIGN | _TRANSPORT | _FIELDS | set(_CAPS)
@@ -93,6 +96,23 @@ def _list(row: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
     return value
 
 
+def _look_at_tool(tool: Mapping[str, Any]) -> None:
+    function = tool.get("function")
+    if not isinstance(function, dict) or not isinstance(function.get("name"), str) or not function["name"]:
+        raise ValueError('a tool must be {"type": "function", "function": {"name": ..., "parameters": {...}}}')
+    if not isinstance(function.get("parameters"), dict | None):
+        raise ValueError(f"`parameters` of the tool {function['name']!r} must be an object, a JSON Schema")
+
+
+def _look_at_choice(choice: Any) -> None:
+    if choice is not None and not isinstance(choice, str | dict):
+        raise ValueError("`tool_choice` must be a word or an object")  # noqa: TRY004  # a mistake in a file
+    if isinstance(choice, dict) and choice.get("type", "function") == "function":
+        function = choice.get("function")
+        if not isinstance(function, dict) or not isinstance(function.get("name"), str):
+            raise ValueError('a named `tool_choice` must be {"type": "function", "function": {"name": ...}}')
+
+
 def _message(message: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**message, "role": "system"} if message.get("role") == "_input" else message
 
@@ -112,7 +132,10 @@ def _expect(row: Mapping[str, Any]) -> Expect:
 
 def _calls(row: Mapping[str, Any]) -> tuple[ExpectedCall, ...]:
     listed = row.get("expected_calls") or []
-    try:
-        return tuple(ExpectedCall(name=str(one["name"]), arguments=one.get("arguments")) for one in listed)
-    except (TypeError, KeyError, AttributeError):
-        raise ValueError('`expected_calls` must be a list of {"name": ..., "arguments": {...}}') from None
+    if not isinstance(listed, list) or not all(map(_is_expected, listed)):
+        raise ValueError('`expected_calls` must be a list of {"name": ..., "arguments": {...}}')
+    return tuple(ExpectedCall(name=one["name"], arguments=one.get("arguments")) for one in listed)
+
+
+def _is_expected(one: Any) -> bool:
+    return isinstance(one, dict) and isinstance(one.get("name"), str) and isinstance(one.get("arguments"), dict | None)

@@ -1,19 +1,22 @@
 """Whether arguments are what the caller's schema wants, and under which draft of JSON Schema.
 
 The draft is the one that ``$schema`` names, else 2020-12. Draft 7 is evaluated beside it, since verifiers and routers
-use it (OpenRouter, Ajv): where the two disagree the verdict depends on the dialect, which is no fault of a vendor.
+use it (OpenRouter, Ajv): where one accepts what the other refuses the verdict depends on the dialect, which is no
+fault of a vendor. What Draft 7 cannot use at all is judged by its own draft alone.
 A schema that cannot be used is a mistake of the suite. ``format`` is not asserted, as by default in both drafts.
 Remote references are never fetched.
 """
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Literal
 
 import jsonschema
-from jsonschema.exceptions import SchemaError
+from jsonschema.exceptions import SchemaError, ValidationError
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import EMPTY_REGISTRY
 
@@ -23,10 +26,23 @@ SchemaStatus = Literal["valid", "invalid", "unusable", "absent"]
 DEFAULT_DRAFT = "2020-12"
 DRAFT_7 = "7"
 
+
+def _multiple(validator: Any, step: Any, value: Any, _schema: Any) -> Iterator[ValidationError]:
+    """``multipleOf`` in the decimals that were written: 19.99 is a multiple of 0.01, whatever doubles make of it."""
+    if validator.is_type(value, "number") and (Fraction(str(value)) / Fraction(str(step))).denominator != 1:
+        yield ValidationError(f"not a multiple of {step}")
+
+
+def _exact(known: Any) -> Any:
+    return jsonschema.validators.extend(
+        known, {name: _multiple for name in ("multipleOf", "divisibleBy") if name in known.VALIDATORS}
+    )
+
+
 _DRAFTS: dict[str, Any] = {
-    "3": jsonschema.Draft3Validator, "4": jsonschema.Draft4Validator, "6": jsonschema.Draft6Validator,
-    DRAFT_7: jsonschema.Draft7Validator, "2019-09": jsonschema.Draft201909Validator,
-    DEFAULT_DRAFT: jsonschema.Draft202012Validator,
+    "3": _exact(jsonschema.Draft3Validator), "4": _exact(jsonschema.Draft4Validator),
+    "6": _exact(jsonschema.Draft6Validator), DRAFT_7: _exact(jsonschema.Draft7Validator),
+    "2019-09": _exact(jsonschema.Draft201909Validator), DEFAULT_DRAFT: _exact(jsonschema.Draft202012Validator),
 }  # fmt: skip
 _BY_ADDRESS = {
     **{f"json-schema.org/draft-0{draft}/schema": draft for draft in ("3", "4", "6", DRAFT_7)},
@@ -56,8 +72,8 @@ class SchemaVerdict:
 
     @property
     def dialect_sensitive(self) -> bool:
-        """Whether the verdict would be another one under Draft 7."""
-        return self.status != self.draft7
+        """Whether Draft 7, which can use the schema too, says the opposite."""
+        return {self.status, self.draft7} == {"valid", "invalid"}
 
 
 def validate(parameters: Any, arguments: Any) -> SchemaVerdict:
@@ -88,10 +104,10 @@ class _Judged:
 
 
 def _judged(parameters: Any, arguments: Any, draft: str) -> _Judged:
-    validator, problem = _validator(json.dumps(parameters), draft)
-    if problem is not None:
-        return _Judged("unusable", problem=problem)
     try:
+        validator, problem = _validator(json.dumps(parameters), draft)
+        if problem is not None:
+            return _Judged("unusable", problem=problem)
         error = next(validator.iter_errors(arguments), None)
     except _UNUSABLE as raised:
         return _Judged("unusable", problem=_words(raised))

@@ -18,11 +18,14 @@ MAX_DIGITS = 300
 
 JsonFault = Literal[
     "empty", "too_large", "too_deep", "not_json", "trailing_bytes", "nonstandard_number", "duplicate_key", "not_object",
+    "lone_surrogate",
 ]  # fmt: skip
 """Why a text is no strict JSON object."""
 
 _BLANKS = " \t\n\r"
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_HALF = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)', re.DOTALL)
+"""A string, or one without an end. It matches from every quote and never goes back, so that reading stays linear."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +78,20 @@ def _decoded(body: str, begin: int) -> StrictJson:
         return StrictJson(fault="not_json", at=begin + error.pos)
     except (ValueError, RecursionError):
         return StrictJson(fault="not_json", at=begin)
-    return StrictJson(value=value) if end == len(body) else StrictJson(fault="trailing_bytes", at=begin + end)
+    if end < len(body):
+        return StrictJson(fault="trailing_bytes", at=begin + end)
+    return StrictJson(fault="lone_surrogate") if _has_half_a_character(body, value) else StrictJson(value=value)
+
+
+def _has_half_a_character(body: str, value: Any) -> bool:
+    """Whether a text in `value`, which `body` says, is no Unicode: a half of a pair stands alone."""
+    if _HALF.search(body) is None:
+        return False
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return True
+    return False
 
 
 def _depth(text: str) -> int:

@@ -6,9 +6,13 @@ from typing import Any
 from monitor.results import Observation
 from monitor.stats.rates import wilson
 from monitor.tools import k2vv, minimax, openrouter
+from monitor.tools.forms import design_of
 from monitor.tools.graded import Graded
 from monitor.tools.measures import observed
 from monitor.tools.presets import PRESETS, met
+
+_PER_CASE = frozenset({"tool_eventual_success", "tool_forms_same_prompt", "tool_forms_same_faults"})
+"""Rates whose n are cases already."""
 
 
 def all_observed(graded: Sequence[Graded]) -> tuple[Observation, ...]:
@@ -20,10 +24,14 @@ def summary(graded: Sequence[Graded], *, model: str) -> dict[str, Any]:
     """Return the document. It is a function of the responses alone, so a second one of the same run is the same.
 
     The keys at the top are K2VV's; ``metrics`` are ours and those of other verifiers with k, n and a 95% interval
-    (Wilson), ``presets`` what the published thresholds make of them.
+    (Wilson; the answers to a case count as one), ``presets`` what the published thresholds make of them.
     """
     counts = k2vv.counts_of(graded)
-    rows = [_row(one) for one in all_observed(graded)]
+    n_cases, design = len({one.case.case_id for one in graded}), design_of(graded)
+    rows = [
+        _row(one, 1.0 if one.metric in _PER_CASE else max(design, one.n / max(1, n_cases)))
+        for one in all_observed(graded)
+    ]
     return {
         "model": model,
         "success_count": counts.success_count,
@@ -44,10 +52,10 @@ def summary(graded: Sequence[Graded], *, model: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _row(one: Observation) -> dict[str, Any]:
+def _row(one: Observation, design: float) -> dict[str, Any]:
     low = high = None
     if one.k is not None:
-        rate = wilson(one.k, one.n)
+        rate = wilson(one.k, one.n, design=design)
         low, high = rate.low, rate.high
     return {"metric": one.metric, "value": one.value, "k": one.k, "n": one.n, "low": low, "high": high}
 

@@ -7,6 +7,7 @@ from typing import Any
 from monitor.wire.delta import Delta
 from monitor.wire.error_body import find_error
 from monitor.wire.single import SingleAnswer, number
+from monitor.wire.sse import Framing
 from monitor.wire.tool_calls import CallDelta, read_call
 
 _SILENT = frozenset({"signature_delta", "citations_delta"})
@@ -17,6 +18,13 @@ class MessagesAnswer(SingleAnswer):
     """An answer made of content blocks. ``given`` holds the input of calls that came with their start."""
 
     given: dict[int | None, CallDelta] = field(default_factory=dict)
+
+    def read_stream(self, framing: Framing) -> None:
+        """Read all events. Of a stream that ends without a word, inputs that came with a start and say something."""
+        SingleAnswer.read_stream(self, framing)
+        for index, call in tuple(self.given.items()):
+            if call.arguments not in {"", "{}"}:
+                self._block_end(index)
 
     def take_event(self, value: Mapping[str, Any], name: str | None, at_ns: int) -> None:
         """Take one event, by its own type first: some servers leave the event's name out."""
@@ -30,9 +38,12 @@ class MessagesAnswer(SingleAnswer):
         elif kind == "message_start":
             self._message_start(self.part(value, "message"), at_ns)
         elif kind == "message_delta":
-            self.state.add_finish(self.part(value, "delta").get("stop_reason"))
+            self.state.add_finish(reason := self.part(value, "delta").get("stop_reason"))
             self.merge_usage(value.get("usage"))
+            if reason:
+                self._end_blocks()
         elif kind == "message_stop":
+            self._end_blocks()
             self.end(at_ns)
         else:
             self.ignored_events += 1
@@ -80,6 +91,7 @@ class MessagesAnswer(SingleAnswer):
         if call is None:
             return
         if at_ns is not None:
+            self._block_end(index)
             self.given[index] = call._replace(id="", name="")
             call = call._replace(arguments="")
         self.take(Delta(calls=(call,)), at_ns)
@@ -98,6 +110,11 @@ class MessagesAnswer(SingleAnswer):
             self.take(Delta(calls=(CallDelta(index, "", "", piece),)), at_ns)
         elif kind not in _SILENT:
             self.flags["unknown_part"] = None
+
+    def _end_blocks(self) -> None:
+        """End the blocks that did not say so themselves."""
+        for index in tuple(self.given):
+            self._block_end(index)
 
     def _block_end(self, index: int | None) -> None:
         """Use the input that came with the start of a call when no piece of it followed."""

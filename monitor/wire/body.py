@@ -15,10 +15,11 @@ from monitor.wire.sse import Framing, frame
 
 Kind = Literal["sse", "json", "empty", "other"]
 
-_SSE_STARTS = (b"data:", b"event:", b"id:", b"retry:", b":")
+SSE_STARTS = (b"data:", b"event:", b"id:", b"retry:", b":")
 _BOM = b"\xef\xbb\xbf"
 _ENOUGH = 4096
 _ENCODING_CHARS = 40
+_TYPE_CHARS = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +39,7 @@ def sniff(body: bytes, content_type: str) -> Kind:
         return "empty"
     if start.startswith(b"{"):
         return "json"
-    if start.startswith(_SSE_STARTS):
+    if start.startswith(SSE_STARTS):
         return "sse"
     return "sse" if "event-stream" in content_type and not start.startswith(b"<") else "other"
 
@@ -67,13 +68,15 @@ def _read(
         return Body(
             answer=Answer(streamed=False),
             verdict="non_json_200",
-            words=f"{content_type or 'no content type'}: {evidence(start)}",
+            words=f"{content_type[:_TYPE_CHARS] or 'no content type'}: {evidence(start)}",
         )
     check_lines(reads)
     body = _read_object(reads, asked, reader, ndjson=ndjson) if kind == "json" else _read_events(frame(reads), reader)
     expected = "json" if kind == "json" else "event-stream"
     if kind != "empty" and content_type and expected not in content_type:
         body.answer.flags["wrong_content_type"] = None
+    if kind == "sse" and asked.stream is False and body.answer.choices:
+        body.answer.flags["stream_unasked"] = None
     return body
 
 

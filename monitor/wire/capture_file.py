@@ -1,6 +1,7 @@
 """A capture as one self-contained JSON document, exact to the nanosecond."""
 
 import base64
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -11,6 +12,8 @@ from monitor.errors import UsageError
 from monitor.types import Capture, Read
 
 _NS_PER_MS = 1e6
+_LARGEST = 2**62
+"""Of a clock in ns: the difference of two is still a 64-bit integer."""
 
 
 def dump(capture: Capture) -> bytes:
@@ -53,12 +56,25 @@ def load_capture(data: bytes) -> Capture:
         raise UsageError(f"not a capture file ({error}): use one that weighmaster wrote, or name its format") from None
     try:
         rest = decode(Capture, encode(document))
-    except ValueError as error:
+        _check(rest, reads)
+    except (ValueError, TypeError) as error:
         raise UsageError(f"damaged capture file: {error}: use one that weighmaster wrote") from None
     values = {field.name: getattr(rest, field.name) for field in fields(Capture)}
     if unknown := sorted(document.keys() - values.keys()):
         raise UsageError(f"capture file with unknown fields {', '.join(unknown)}: remove them, or use a newer version")
     return Capture(**(values | {"reads": reads, "sent": sent}))
+
+
+def _check(capture: Capture, reads: Sequence[Read]) -> None:
+    """Raise `ValueError` for a number that is none of its kind."""
+    for field in fields(Capture):
+        value = getattr(capture, field.name)
+        if type(value) is int and not -_LARGEST <= value <= _LARGEST:
+            raise ValueError(f"{field.name}: {value} is no such number")
+    if capture.status is not None and not 100 <= capture.status <= 999:
+        raise ValueError(f"status: {capture.status} is no HTTP status")
+    if not all(-_LARGEST <= read.at_ns <= _LARGEST for read in reads):
+        raise ValueError("reads: a time that is no clock's")
 
 
 def _read(item: dict[str, Any], base_ns: int) -> Read:

@@ -15,6 +15,7 @@ from monitor.wire.sse import Event, Framing
 from monitor.wire.usage import completion_count, is_shallow
 
 _ABSENT = object()
+_FIELD_CHARS = 40
 
 Reader = Callable[..., "Answer"]
 """Makes an empty `Answer` of a protocol, told whether it is ``streamed``."""
@@ -144,7 +145,24 @@ class Answer:
             return False
         self._rest = None if failed else value
         self._read_names(value)
+        if not isinstance(usage, dict):
+            self._read_stray_usage(value)
         return True
+
+    def _read_stray_usage(self, value: Mapping[str, Any]) -> None:
+        """Take usage out of a vendor's own object, such as ``x_groq``, while there is none in its place."""
+        for name, inner in value.items() if self.usage is None else ():
+            if isinstance(inner, dict) and isinstance(inner.get("usage"), dict):
+                self.flags[f"usage_in:{name[:_FIELD_CHARS]}"] = None
+                self._read_usage(inner["usage"])
+
+    def _read_stray_parts(self, raw: Mapping[str, Any], beside: Any) -> None:
+        """Take error and usage out of a choice; usage only when there is none `beside` the choices."""
+        if (error := raw.get("error")) and self.error is None:
+            self.error = find_error({"error": error})
+        if (usage := raw.get("usage")) is not None and not isinstance(beside, dict):
+            self.flags["usage_in_choice"] = None
+            self._read_usage(usage)
 
     def read_whole(self, value: Mapping[str, Any]) -> None:
         """Read an answer that came as one JSON object."""
@@ -152,8 +170,10 @@ class Answer:
         self._read_names(value)
         if (usage := value.get("usage")) is not None:
             self._read_usage(usage)
+        self._read_stray_usage(value)
         for raw in self._listed(value.get("choices")):
             state = self._opened(raw.get("index"))
+            self._read_stray_parts(raw, usage)
             state.add_message(raw.get("message", raw.get("delta")))
             state.add_finish(raw.get("finish_reason"))
             state.add_logprobs(raw.get("logprobs"))
@@ -170,6 +190,7 @@ class Answer:
         self.fingerprint = self.fingerprint or fingerprint
 
     def _text(self, value: Mapping[str, Any], name: str) -> str | None:
+        """The name under `name`, as long as any real one."""
         text = value.get(name)
         if text is not None and not isinstance(text, str):
             self.flags[f"odd_type:{name}"] = None
@@ -202,9 +223,8 @@ class Answer:
                 state.add_finish(finish)
             if (logprobs := raw.get("logprobs")) is not None:
                 n_entries += state.add_logprobs(logprobs)
-            if (own := raw.get("usage")) is not None and not isinstance(usage, dict):
-                self.flags["usage_in_choice"] = None
-                self._read_usage(own)
+            if "usage" in raw or "error" in raw:
+                self._read_stray_parts(raw, usage)
         if not token:
             return
         if self.ttft_ns is None:

@@ -30,9 +30,19 @@ def conformance_flags(
         yield from logprob_flags(choice, asked.top_logprobs)
     yield from _usage_flags(choices, usage)
     yield from _cap_flags(asked, choices, usage)
-    if asked.model is not None and choices:
-        naming = compare_models(asked.model, models[0] if models else None)
-        yield from (_NAMING_FLAGS[naming],) if naming in _NAMING_FLAGS else ()
+    if choices:
+        yield from _model_flags(asked.model, models)
+
+
+def _model_flags(asked: str | None, models: Sequence[str]) -> Iterator[str]:
+    """What the names of the model in the answer say. Where none is known to be asked for, the first stands for it."""
+    wanted = asked if asked is not None else models[0] if models else None
+    if wanted is None:
+        return
+    for answered in models or (None,):
+        naming = compare_models(wanted, answered)
+        if naming in _NAMING_FLAGS:
+            yield _NAMING_FLAGS[naming]
 
 
 def _call_flags(choice: Choice) -> Iterator[str]:

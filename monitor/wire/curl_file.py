@@ -6,6 +6,8 @@ from monitor.wire.body import sniff
 from monitor.wire.http1 import LENGTH, Head, read_head
 
 _PREFIX = b"HTTP/"
+_ANSWERED = frozenset({401, 407})
+_BODY = frozenset({"content-type", "content-length", "transfer-encoding"})
 _FRAMING = frozenset({"transfer-encoding", "content-length"})
 
 
@@ -22,18 +24,18 @@ def load_curl(data: bytes) -> Capture:
     """
     if not data.startswith(_PREFIX):
         raise UsageError("line 1: not a status line as in 'HTTP/2 200': capture with `curl -i`, or use --format sse")
-    at = 0
-    while True:
-        head = read_head(data, at)
+    head, at = read_head(data, 0), 0
+    while head.status is not None:
         at += head.size
-        if head.status is None:
-            line = data.count(b"\n", 0, at - head.size) + 1
-            raise UsageError(
-                f"line {line}: a head that is not whole: a status line as in 'HTTP/2 200', headers and an empty line "
-                "are needed: capture all that `curl -i` prints"
-            )
-        if not data.startswith(_PREFIX, at):
+        if not (data.startswith(_PREFIX, at) and _has_successor(head)):
             break
+        head = read_head(data, at)
+    if head.status is None:
+        line = data.count(b"\n", 0, at) + 1
+        raise UsageError(
+            f"line {line}: a head that is not whole: a status line as in 'HTTP/2 200', headers and an empty line "
+            "are needed: capture all that `curl -i` prints"
+        )
     body = data[at:]
     return Capture(
         status=head.status,
@@ -41,6 +43,18 @@ def load_curl(data: bytes) -> Capture:
         reads=(Read(0, body),) if body else (),
         end="unclean" if _is_short(head, body) else "complete",
     )
+
+
+def _has_successor(head: Head) -> bool:
+    """Whether curl prints another head behind this one; if not, what looks like one is the body.
+
+    Another one follows interim heads, redirects, refusals that curl answers with credentials, and that of a tunnel,
+    which has no body to tell of.
+    """
+    status = head.status or 0
+    if 200 <= status < 300:
+        return not {name.lower() for name, _ in head.headers} & _BODY
+    return status < 400 or status in _ANSWERED
 
 
 def _kept(head: Head, body: bytes) -> tuple[tuple[str, str], ...]:

@@ -27,6 +27,7 @@ _BY_STATUS: dict[int | None, Outcome] = {
     402: "quota_exhausted", 429: "rate_limited", 401: "auth_error", 403: "auth_error",
 }  # fmt: skip
 _PARAMETER = {"unsupported_parameter", "unsupported_value", "unknown_parameter", "invalid_parameter"}
+_TOO_LONG = {"context_length_exceeded", "string_above_max_length"}
 _SAMPLING = {
     "max_tokens", "max_completion_tokens", "temperature", "top_p", "top_k", "seed", "stop", "stream", "stream_options",
     "logprobs", "top_logprobs", "n", "tools", "tool_choice", "presence_penalty", "frequency_penalty",
@@ -121,7 +122,9 @@ def outcome_of(status: int | None, error: ErrorBody | None) -> Outcome | None:
 
 def _names_parameter(error: ErrorBody) -> bool:
     """Whether the endpoint refuses one of our sampling parameters (a prompt that is too long is another matter)."""
-    if error.words & _PARAMETER or error.param in _SAMPLING:
-        return True
     message = error.message.lower()
-    return "context" not in message and _NAMED.search(message) is not None
+    if error.words & _PARAMETER:
+        return True
+    if error.words & _TOO_LONG or "context" in message:
+        return False
+    return error.param in _SAMPLING or _NAMED.search(message) is not None

@@ -5,9 +5,10 @@ import hashlib
 from monitor.types import Capture, Choice, Exchange, Outcome
 from monitor.wire.asked import asked_for
 from monitor.wire.body import Body, read_body
-from monitor.wire.bounds import MAX_TOKENS
+from monitor.wire.bounds import MAX_TOKENS, NAME_CHARS
 from monitor.wire.chat_state import Answer, Reader
 from monitor.wire.conformance import conformance_flags, is_implausible, spent_on_reasoning
+from monitor.wire.error_body import EVIDENCE_CHARS
 from monitor.wire.outcome import answer_outcome, status_outcome, transport_outcome
 from monitor.wire.retry_after import retry_after_s
 from monitor.wire.timing import FIRST_UNKNOWN, is_buffered, is_first_unknown, rates, since, times
@@ -78,7 +79,7 @@ def _exchange(
         models=tuple(answer.models),
         providers=_providers(answer),
         fingerprint=answer.fingerprint,
-        request_id=capture.header("x-request-id") or capture.header("request-id") or answer.response_id,
+        request_id=_request_id(capture) or answer.response_id,
         done=answer.done,
         **times(capture, answer, visible_ns),
         token_events=answer.token_events if framing else None,
@@ -95,6 +96,12 @@ def _exchange(
         events_per_token=decode.events_per_token,
         flags=(*answer.flags, *capture.departures),
     )
+
+
+def _request_id(capture: Capture) -> str | None:
+    """The id in the headers, as long as any real one."""
+    named = capture.header("x-request-id") or capture.header("request-id")
+    return named[:NAME_CHARS] if named else None
 
 
 def _countable(count: float | None) -> int | None:
@@ -114,4 +121,5 @@ def _words(capture: Capture, body: Body, outcome: Outcome) -> str | None:
     """The endpoint's own words about a failure, else the transport's."""
     if body.answer.error is not None:
         return body.answer.error.message
-    return capture.error or (body.words if outcome not in {"ok", "ok_length"} else None)
+    words = capture.error or (body.words if outcome not in {"ok", "ok_length"} else None)
+    return words[:EVIDENCE_CHARS] if words else words

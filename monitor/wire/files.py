@@ -80,6 +80,7 @@ def _sse(data: bytes) -> Recording:
 
 
 def _http(data: bytes) -> Recording:
+    data = data.lstrip(b"\r\n")
     if not data.startswith(PREFIX):
         raise UsageError("line 1: an http capture begins with a status line, as in 'HTTP/1.1 200 OK'; try --format sse")
     return _sse(data)

@@ -98,8 +98,12 @@ class SingleAnswer(Answer, ABC):
         return kept
 
     def text(self, value: Mapping[str, Any], name: str) -> str:
-        """The text under `name`, or ""; anything else but null is flagged."""
-        return self._text(value, name) or ""
+        """The text under `name`, whole, or ""; anything else but null is flagged."""
+        text = value.get(name)
+        if text is None or isinstance(text, str):
+            return text or ""
+        self.flags[f"odd_type:{name}"] = None
+        return ""
 
     def merge_usage(self, raw: Any) -> None:
         """Add what `raw` reports to what is known; a null reports nothing."""
@@ -108,9 +112,12 @@ class SingleAnswer(Answer, ABC):
         if not isinstance(raw, dict) or not is_shallow(raw):
             self.flags["odd_type:usage"] = None
             return
-        before = completion_count(self.usage or {})
-        self.usage = {**(self.usage or {}), **{key: value for key, value in raw.items() if value is not None}}
-        now = completion_count(self.usage)
+        merged = {**(self.usage or {}), **{key: value for key, value in raw.items() if value is not None}}
+        if not is_shallow(merged):
+            self.flags["odd_type:usage"] = None
+            return
+        before, now = completion_count(self.usage or {}), completion_count(merged)
+        self.usage = merged
         if before is not None and now is not None and now < before:
             self.flags["usage_not_monotone"] = None
 

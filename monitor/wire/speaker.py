@@ -16,6 +16,7 @@ import orjson
 from monitor.types import Capture, Exchange, Request
 from monitor.wire.chat_state import Answer, Told
 from monitor.wire.exchange import exchange_of
+from monitor.wire.progress import Progress
 from monitor.wire.wording import Dialect, Wording
 
 SAYABLE = (
@@ -56,6 +57,10 @@ class Speaker(ABC):
         `told` hears of every event of a stream once it is read.
         """
         return exchange_of(capture, partial(self.reader, told=told), ndjson=self.ndjson)
+
+    def progress(self) -> Progress:
+        """Return what follows an answer of this protocol while it arrives."""
+        return Progress(self.reader, ndjson=self.ndjson)
 
     def unsayable(self, request: Request) -> set[str]:
         """Return fields whose content has no form in this protocol, such as a message of an unknown role."""

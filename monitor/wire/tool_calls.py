@@ -81,6 +81,7 @@ class CallSlots:
     flags: dict[str, None]
     slots: list[_Slot] = field(default_factory=list)
     by_index: dict[int, _Slot] = field(default_factory=dict)
+    by_id: dict[str, _Slot] = field(default_factory=dict)
     checked: int = 0
 
     def add(self, call: CallDelta, *, whole: bool = False) -> None:
@@ -96,6 +97,7 @@ class CallSlots:
             self.by_index[call.number] = slot
         self._name(slot, call)
         slot.id = slot.id or call.id
+        self.by_id[slot.id] = slot
         if call.arguments:
             slot.parts.append(call.arguments)
             slot.size += len(call.arguments)
@@ -122,7 +124,7 @@ class CallSlots:
 
     def _slot_without_index(self, call: CallDelta) -> _Slot | None:
         if call.id:
-            return next((slot for slot in reversed(self.slots) if slot.id == call.id), None)
+            return self.by_id.get(call.id)
         if not self.slots or (call.name and self._finished(self.slots[-1], call)):
             return None
         return self.slots[-1]

@@ -8,7 +8,8 @@ from typing import Any, Literal
 from monitor.wire.bounds import NAME_CHARS
 from monitor.wire.usage_shapes import chat_shaped
 
-_BREADTH = 64
+_BREADTH, _SIZE = 64, 512
+"""Keys of one object, and values in all, of the largest usage that is read."""
 
 SLACK = 2
 """Vendors' own sums are off by one or two tokens."""
@@ -67,16 +68,32 @@ def completion_count(usage: Mapping[str, Any]) -> float | None:
     return count if count is not None and count >= 0 else None
 
 
-def is_shallow(value: Any, levels: int = 8) -> bool:
+def is_shallow(value: Any) -> bool:
     """Whether `value` is no deeper or larger than any real usage object, so that it can be written again."""
-    if isinstance(value, dict | list):
-        if levels == 0 or len(value) > _BREADTH:
-            return False
-        for item in value.values() if isinstance(value, dict) else value:
-            if type(item) is not int and not is_shallow(item, levels - 1):  # nearly all are integers
-                return False
-        return True
-    return not isinstance(value, str) or len(value) <= NAME_CHARS
+    if type(value) is dict and len(value) <= _BREADTH:
+        for key, item in value.items():
+            if type(item) is not int or len(key) > NAME_CHARS:
+                break
+        else:
+            return True  # nearly all
+    return _size(value, 8) <= _SIZE
+
+
+def _size(value: Any, levels: int) -> int:
+    """The number of values in `value`; more than `_SIZE` when it is too deep, too broad, or holds too long a text."""
+    if not isinstance(value, dict | list):
+        return 1 if not isinstance(value, str) or len(value) <= NAME_CHARS else _SIZE + 1
+    if levels == 0 or len(value) > _BREADTH:
+        return _SIZE + 1
+    if isinstance(value, dict) and max(map(len, value), default=0) > NAME_CHARS:
+        return _SIZE + 1
+    size = len(value)
+    for item in value.values() if isinstance(value, dict) else value:
+        if type(item) is not int:  # nearly all are integers
+            size += _size(item, levels - 1)
+            if size > _SIZE:
+                break
+    return size
 
 
 def _detail(usage: Mapping[str, Any], group: str, name: str) -> Any:

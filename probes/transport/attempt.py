@@ -6,6 +6,7 @@ from functools import partial
 import httpx
 
 from monitor.types import End, Read
+from monitor.wire.progress import Progress
 from probes.limits import Limits
 
 EXTENSION = "attempt"
@@ -17,10 +18,12 @@ class Attempt:
     """One HTTP attempt, mutable only while it runs. The fields mean what those of `monitor.types.Capture` mean.
 
     ``stamps`` and ``bodies`` are the reads, kept apart: integers and bytes cost the garbage collector nothing, and it
-    must not run while streams are timed. ``end`` stays None until the attempt is over.
+    must not run while streams are timed. ``progress`` tells tokens from signs of life, in the words of the protocol
+    (chat's unless another is given). ``end`` stays None until the attempt is over.
     """
 
     limits: Limits = field(default_factory=Limits)
+    progress: Progress = field(default_factory=Progress)
     fresh: bool = False
     transport: str = "wire"
     status: int | None = None

@@ -66,7 +66,7 @@ class Connection(asyncio.BufferedProtocol):
         self._transport.write(data)
         if not self._blocked:
             attempt.sent_ns = self._now()
-        self._patience = Patience(receiver, self._now, self._expire)
+        self._patience = Patience(attempt, self._now, self.abandon)
         return receiver
 
     def abandon(self, end: End, why: str) -> None:
@@ -150,10 +150,6 @@ class Connection(asyncio.BufferedProtocol):
         if receiver is not None:
             receiver.release()
         return receiver
-
-    def _expire(self, end: End, why: str) -> None:
-        n_reads = len(self._receiver.attempt.stamps) if self._receiver is not None else 0
-        self.abandon(end, f"{why}, after {n_reads} reads")
 
 
 def _words(exc: Exception | None) -> str:

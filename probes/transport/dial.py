@@ -1,19 +1,14 @@
 """Opens connections, each phase measured apart: name, TCP, TLS."""
 
 import asyncio
-import contextlib
-import ipaddress
 import socket
 import ssl
 from collections.abc import Callable
-from typing import Any
 
 from monitor.types import End
 from probes.transport.attempt import Attempt
 from probes.transport.connection import Connection, Origin
-
-Address = tuple[int, tuple[Any, ...]]
-"""Family and socket address."""
+from probes.transport.guard import Address, Guard, RefusedAddressError, is_address
 
 MakeSocket = Callable[[int], socket.socket]
 """Makes a stream socket of a family."""
@@ -34,7 +29,7 @@ def stream_socket(family: int) -> socket.socket:
 
 async def dial(
     connection: Connection, attempt: Attempt, *, tls: Callable[[], ssl.SSLContext], now: Callable[[], int],
-    make_socket: MakeSocket,
+    make_socket: MakeSocket, guard: Guard,
 ) -> None:  # fmt: skip
     """Connect `connection` to its origin and note the phases in `attempt`.
 
@@ -45,7 +40,7 @@ async def dial(
     """
     try:
         async with asyncio.timeout(attempt.limits.connect_s):
-            addresses = await _resolve(connection.origin, attempt, now)
+            addresses = await _resolve(connection.origin, attempt, now, guard)
             transport = await _tcp(connection, addresses, attempt, now, make_socket)
             if connection.origin.scheme == "https":
                 await _tls(connection, transport, tls(), attempt, now)
@@ -53,19 +48,18 @@ async def dial(
         raise DialError("connect_error", f"no connection within {attempt.limits.connect_s:g} s") from None
 
 
-async def _resolve(origin: Origin, attempt: Attempt, now: Callable[[], int]) -> list[Address]:
-    """The addresses of the host, in the system's order; an address needs no look-up and has no DNS time."""
-    with contextlib.suppress(ValueError):
-        version = ipaddress.ip_address(origin.host).version
-        return [(socket.AF_INET6 if version == 6 else socket.AF_INET, (origin.host, origin.port))]
+async def _resolve(origin: Origin, attempt: Attempt, now: Callable[[], int], guard: Guard) -> list[Address]:
+    """The addresses that may be tried, in the system's order; an address needs no look-up and has no DNS time."""
     started_ns = now()
     try:
-        found = await asyncio.get_running_loop().getaddrinfo(origin.host, origin.port, type=socket.SOCK_STREAM)
+        return await guard.addresses(origin.host, origin.port)
+    except RefusedAddressError as error:
+        raise DialError("connect_error", str(error)) from None
     except (OSError, UnicodeError) as error:
         raise DialError("connect_error", f"{type(error).__name__}: {error}") from None
     finally:
-        attempt.dns_ns = now() - started_ns
-    return [(family, address) for family, _, _, _, address in found]
+        if not is_address(origin.host):
+            attempt.dns_ns = now() - started_ns
 
 
 async def _tcp(

@@ -5,24 +5,21 @@ from collections.abc import Callable
 
 from monitor.types import End
 from probes.transport.attempt import Attempt
-from probes.transport.receiver import Receiver
 
 _NS = 1_000_000_000
-_COMMENT = b":"
-_LAST_EVENT = b"data: [DONE]\n\n"
 
 
 class Patience:
-    """Calls `expire` when an attempt has waited too long (`probes.limits.Limits`).
+    """Calls `expire` when an attempt has waited too long (`probes.limits.Limits`). It starts waiting when made.
 
     The timer never sleeps longer than the shortest limit. A deadline is at least that far behind the read that set it,
     so every deadline is met although no read re-arms the timer.
     """
 
-    def __init__(self, receiver: Receiver, now: Callable[[], int], expire: Callable[[End, str], None]) -> None:
-        self._receiver, self._now, self._expire = receiver, now, expire
-        limits = receiver.attempt.limits
-        self._nap_s = min(limits.first_byte_s, limits.first_event_s, limits.stall_s, limits.linger_s, limits.total_s)
+    def __init__(self, attempt: Attempt, now: Callable[[], int], expire: Callable[[End, str], None]) -> None:
+        self._attempt, self._now, self._expire = attempt, now, expire
+        limits = attempt.limits
+        self._nap_s = min(limits.first_byte_s, limits.first_token_s, limits.stall_s, limits.linger_s, limits.total_s)
         self._timer: asyncio.TimerHandle | None = None
         self._start_ns = now()
         self._look()
@@ -37,31 +34,27 @@ class Patience:
         left_s = (deadline_ns - self._now()) / _NS
         if left_s <= 0:
             self._timer = None
-            self._expire(end, f"time-out: {what}")
+            self._expire(end, f"time-out: {what}, after {len(self._attempt.stamps)} reads")
             return
         self._timer = asyncio.get_running_loop().call_later(min(left_s, self._nap_s), self._look)
 
     def _deadlines(self) -> list[tuple[int, End, str]]:
-        attempt, limits = self._receiver.attempt, self._receiver.attempt.limits
-        whole: End = "client_limit" if attempt.stamps else "timeout_first_byte"
-        waits = [self._wait(self._start_ns, limits.total_s, whole, "in all")]
-        progress_ns, done = _progress(attempt)
-        if progress_ns is not None:
-            wait_s, what = (limits.linger_s, "after [DONE]") if done else (limits.stall_s, "since the last data")
-            waits.append(self._wait(progress_ns, wait_s, "stalled", what))
+        """The limit of the whole, and that of the phase which the answer has reached."""
+        attempt, limits, progress = self._attempt, self._attempt.limits, self._attempt.progress
+        progress.look(attempt.stamps, attempt.bodies)
+        token_ns, done_ns = progress.token_ns, progress.done_ns
+        whole: End = "client_limit"
+        if done_ns is not None:
+            wait = self._wait(max(done_ns, token_ns or 0), limits.linger_s, "stalled", "after the end marker")
+        elif token_ns is not None:
+            wait = self._wait(token_ns, limits.stall_s, "stalled", "since the last token")
         elif attempt.stamps:
-            waits.append(self._wait(self._start_ns, limits.first_event_s, "stalled", "of comments only"))
+            whole = "stalled"
+            wait = self._wait(self._start_ns, limits.first_token_s, "stalled", "without a token")
         else:
-            waits.append(self._wait(self._start_ns, limits.first_byte_s, "timeout_first_byte", "without a byte"))
-        return waits
+            whole = "timeout_first_byte"
+            wait = self._wait(self._start_ns, limits.first_byte_s, "timeout_first_byte", "without a byte")
+        return [wait, self._wait(self._start_ns, limits.total_s, whole, "in all")]
 
     def _wait(self, since_ns: int, wait_s: float, end: End, what: str) -> tuple[int, End, str]:
         return since_ns + int(wait_s * _NS), end, f"{wait_s:g} s {what}"
-
-
-def _progress(attempt: Attempt) -> tuple[int | None, bool]:
-    """When the last read came that was more than a keep-alive comment, and whether it ended with the end marker."""
-    for at_ns, body in zip(reversed(attempt.stamps), reversed(attempt.bodies), strict=True):
-        if b"data:" in body or not body.startswith(_COMMENT):
-            return at_ns, body.endswith(_LAST_EVENT)
-    return None, False

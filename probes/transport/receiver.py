@@ -7,6 +7,9 @@ import httptools
 
 from probes.transport.attempt import Attempt
 
+_NO_HTTP = "Expected HTTP/"
+"""What llhttp says of bytes that do not begin like a response."""
+
 
 class Receiver:
     """Fills the `Attempt` from the reads of one response.
@@ -150,6 +153,8 @@ class Receiver:
 
     def _stop_parsing(self, error: Exception, at_ns: int) -> None:
         """Bad framing; after the end of the response it only makes the connection useless."""
+        if self.attempt.status is None and _NO_HTTP in str(error):
+            self.attempt.finish("connect_error", f"no HTTP answer: {error}"[:200])
         self.attempt.finish("unclean", f"bad HTTP framing: {error}"[:200])
         self.stop(at_ns)
 

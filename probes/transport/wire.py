@@ -8,6 +8,7 @@ import httpx
 from probes.transport.attempt import EXTENSION, Attempt
 from probes.transport.connection import Connection, Origin
 from probes.transport.dial import DialError, MakeSocket, dial, stream_socket
+from probes.transport.guard import Guard
 from probes.transport.pool import Pool
 from probes.transport.receiver import Receiver
 
@@ -74,13 +75,15 @@ class WireTransport(httpx.AsyncBaseTransport):
         How long an idle connection stays usable.
     make_socket
         Makes the sockets (the benchmark's carry kernel time stamps).
+    guard
+        Says where connections may go; None lets no name lead to a private address.
     """
 
     def __init__(
         self, now: Callable[[], int], *, tls: ssl.SSLContext | None = None, keep: int | None = None,
-        idle_s: float = 30.0, make_socket: MakeSocket = stream_socket,
+        idle_s: float = 30.0, make_socket: MakeSocket = stream_socket, guard: Guard | None = None,
     ) -> None:  # fmt: skip
-        self._now, self._context, self._make_socket = now, tls, make_socket
+        self._now, self._context, self._make_socket, self._guard = now, tls, make_socket, guard or Guard()
         self._buffer = memoryview(bytearray(BUFFER_BYTES))
         self.pool = Pool(now, keep=keep, idle_s=idle_s)
 
@@ -135,7 +138,9 @@ class WireTransport(httpx.AsyncBaseTransport):
             return kept
         connection = Connection(origin, self._buffer, self._now, self.pool.put, self.pool.forget)
         try:
-            await dial(connection, attempt, tls=self._tls, now=self._now, make_socket=self._make_socket)
+            await dial(
+                connection, attempt, tls=self._tls, now=self._now, make_socket=self._make_socket, guard=self._guard
+            )  # fmt: skip
         except DialError as error:
             attempt.finish(error.end, str(error))
             raise attempt.failure(request) from None

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.check import as_json
+from jobs.check import as_json, disabled
 from jobs.init_text import Found, config_text
 from jobs.settings import catalogues, load_config
 from monitor.config import json_schema, load
@@ -29,9 +29,13 @@ def test_there_is_an_example() -> None:
     assert [path.name for path in EXAMPLES] == ["providers.yaml"]
 
 
-def test_an_example_without_its_keys_names_them() -> None:
-    with pytest.raises(ConfigError, match="TOGETHER_API_KEY is not set"):
-        load_config(EXAMPLES[0], {})
+def test_an_example_without_a_key_names_it_and_the_others_go_on() -> None:
+    config = load_config(EXAMPLES[0], {name: key for name, key in KEYS.items() if name != "TOGETHER_API_KEY"})
+    off = [entry.disabled for entry in config.endpoints if entry.disabled]
+    assert set(off) == {"the environment variable TOGETHER_API_KEY is not set"}
+    assert len(off) < len(config.endpoints)
+    assert {str(one) for one in disabled(config)}
+    assert all("TOGETHER_API_KEY" in str(one) for one in disabled(config))
 
 
 def test_what_init_writes_fits_the_real_probes() -> None:

@@ -83,6 +83,25 @@ def test_odd_usage_is_no_count() -> None:
     assert judge(replace(made, exchanges=odd)).status == "inconclusive"
 
 
+WHOLE = {"name": "now", "description": "the time", "parameters": {"type": "object", "properties": {}}}
+
+
+@pytest.mark.parametrize(
+    ("function", "choice", "status"),
+    [(WHOLE, "auto", "fail"), (WHOLE, "none", "inconclusive"), ({"name": "now"}, "auto", "inconclusive")],
+)
+def test_prompts_that_servers_may_render_differently_are_left_out(
+    function: dict[str, object], choice: str, status: str
+) -> None:
+    made = evidence(n=8, deltas=[-7] * 8)
+    asked = [
+        replace(one.request, tools=({"type": "function", "function": function},), extra={"tool_choice": choice})
+        for one in made.exchanges if one.request
+    ]  # fmt: skip
+    exchanges = tuple(replace(one, request=request) for one, request in zip(made.exchanges, asked, strict=True))
+    assert judge(replace(made, exchanges=exchanges)).status == status
+
+
 PARTS = {"system": 11, "tools": 7, "stub": 4, "history": 8}
 
 

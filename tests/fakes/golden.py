@@ -151,7 +151,7 @@ class FakeEndpoint:
         body = self._answer(request) if status == 200 else {"error": wrong if refused else {"message": "no"}}
         n = len(self.asked) * 1_000_000_000
         return Capture(
-            request=request, sent=b"{}", started_at=datetime(2026, 11, 29, tzinfo=UTC), status=status,
+            request=request, sent=b"{}", started_at=datetime.now(UTC), status=status,
             headers=(("content-type", "application/json"),), t0_ns=n, sent_ns=n + 1, first_byte_ns=n + 2,
             reads=(Read(n + 50_000_000, orjson.dumps(body)),), eof_ns=n + 50_000_001, lag_ms=0.1,
         )  # fmt: skip

@@ -237,6 +237,16 @@ VARIANTS: dict[str, list[tuple[str, Exchange]]] = {
     "usage_wrong": [
         ("missing", streamed(chunk({"content": "One"}), chunk(finish="stop"), tail=DONE)),
         (
+            "more reasoning than completion",
+            whole(
+                {"content": "One"},
+                usage={
+                    "prompt_tokens": 12, "completion_tokens": 10, "total_tokens": 22,
+                    "completion_tokens_details": {"reasoning_tokens": 11},
+                },  # fmt: skip
+            ),
+        ),
+        (
             "zeros",
             streamed(
                 chunk({"content": "One"}),

@@ -99,8 +99,62 @@ async def test_a_model_that_does_not_do_as_told_is_unknown() -> None:
 
     record = await measured(Mute())
     told = {name: one.standing for name, one in capabilities(record.exchanges).items()}
-    unknown = {"max_tokens", "stop", "temperature", "top_p", "seed", "parallel_tool_calls", "context"}
+    calling = {"parallel_tool_calls", "tool_choice_none"}
+    unknown = {"max_tokens", "stop", "temperature", "top_p", "seed", "context", *calling}
     assert {name for name, standing in told.items() if standing == "unknown"} == unknown
+
+
+def cut_answer(words: int, counted: int | None) -> dict[str, Any]:
+    usage = None if counted is None else {"prompt_tokens": 9, "completion_tokens": counted}
+    made = {"message": {"content": " ".join(["sea"] * words)}, "finish_reason": "length"}
+    return {"model": "model", "choices": [{"index": 0, **made}], "usage": usage}
+
+
+@pytest.mark.parametrize(
+    ("words", "counted", "standing"),
+    [(200, 16, "ignored"), (200, None, "ignored"), (2, 2, "ignored"), (12, 16, "kept"), (12, None, "kept"),
+     (24, None, "unknown"), (1, None, "unknown")],
+)  # fmt: skip
+async def test_a_cap_is_kept_when_the_answer_is_as_long(words: int, counted: int | None, standing: str) -> None:
+    class Cutting(Honest):
+        def _answer(self, request: Any) -> dict[str, Any]:
+            return cut_answer(words, counted) if request.prompt_id.startswith("max_tok") else super()._answer(request)
+
+    record = await measured(Cutting())
+    assert capabilities(record.exchanges)["max_tokens"].standing == standing
+
+
+@pytest.mark.parametrize("words", ["", "Hello.", "1, 2"])
+async def test_an_answer_that_never_reaches_the_stop_text_shows_nothing(words: str) -> None:
+    class Short(Honest):
+        def _text(self, request: Any) -> str:
+            return words if "stop" in request.extra else super()._text(request)
+
+    record = await measured(Short())
+    assert capabilities(record.exchanges)["stop"].standing == "unknown"
+
+
+async def test_a_call_in_the_text_is_one_where_none_is_allowed() -> None:
+    class Leaking(Honest):
+        def _text(self, request: Any) -> str:
+            call = '<tool_call>{"name": "current_weather", "arguments": {}}</tool_call>'
+            return call if request.extra.get("tool_choice") == "none" else super()._text(request)
+
+    record = await measured(Leaking())
+    assert capabilities(record.exchanges)["tool_choice_none"].standing == "ignored"
+
+
+async def test_fewer_alternatives_than_asked_for_are_not_what_was_asked_for() -> None:
+    class Few(Honest):
+        def _choice(self, request: Any) -> dict[str, Any]:
+            made = super()._choice(request)
+            for entry in made.get("logprobs", {}).get("content", ()):
+                entry["top_logprobs"] = entry["top_logprobs"][:1]
+            return made
+
+    record = await measured(Few())
+    told = capabilities(record.exchanges)["logprobs"]
+    assert (told.standing, told.why) == ("ignored", "1 alternatives, 5 asked for")
 
 
 async def test_what_the_cap_cuts_is_unknown() -> None:

@@ -37,18 +37,22 @@ def config(folder: Path, base_url: str, *, extra: str = "") -> Path:
 
 
 class Answer(BaseHTTPRequestHandler):
-    """Answers every chat request with the class attributes."""
+    """Answers every chat request with the class attributes: ``events``, where there are some, if it asks to stream."""
 
     status = 200
     body: bytes = b""
+    events: tuple[dict[str, object], ...] = ()
 
     def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["content-length"]))
+        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        streams = bool(self.events) and bool(asked.get("stream"))
+        events = "".join(f"data: {json.dumps(event)}\n\n" for event in self.events) + "data: [DONE]\n\n"
+        body = events.encode() if streams else self.body
         self.send_response(self.status)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(self.body)))
+        self.send_header("content-type", "text/event-stream" if streams else "application/json")
+        self.send_header("content-length", str(len(body)))
         self.end_headers()
-        self.wfile.write(self.body)
+        self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the name is given
         return
@@ -65,6 +69,12 @@ class NoLogprobs(Answer):
         "choices": [{"index": 0, "message": {"role": "assistant", "content": "ok"}, "finish_reason": "stop"}],
         "usage": {"prompt_tokens": 9, "completion_tokens": 1, "total_tokens": 10},
     }).encode()  # fmt: skip
+    events = (
+        {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m",
+         "choices": [{"index": 0, "delta": {"role": "assistant", "content": "ok"}, "finish_reason": "stop"}]},
+        {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [],
+         "usage": {"prompt_tokens": 9, "completion_tokens": 1, "total_tokens": 10}},
+    )  # fmt: skip
 
 
 @pytest.fixture

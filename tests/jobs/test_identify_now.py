@@ -16,8 +16,8 @@ import transformers
 
 from jobs import endpoints_now, identify_now
 from jobs.endpoints_now import INTERRUPTED
-from jobs.identify_order import CANDIDATES
 from jobs.identify_now import PICTURE, Terms, run
+from jobs.identify_order import CANDIDATES
 from jobs.identify_picture import svg
 from jobs.judging import golden_side
 from jobs.settings import catalogues
@@ -129,7 +129,7 @@ def test_each_round_is_looked_at_once_and_beside_the_event_loop(
 def test_text_is_asked_for_where_there_are_no_logprobs(
     config: Config, looks: Looks, tmp_path: Path, top_k: int | None, first: tuple[int | None, int]
 ) -> None:
-    """Oracle: what was sent, in the order that was chosen. The first round brings no logprobs: the second asks for text."""
+    """Oracle: what was sent, in the chosen order. The first round has no logprobs, so that the second asks for text."""
     run(config, ["a/mute"], Terms(n=2 * ROUND, top_k=top_k), tmp_path / "out", as_json=True)
     assert [(one.top_logprobs, one.max_tokens) for one in looks.asked] == [first] * ROUND + [(None, 12)] * ROUND
     (path,) = (tmp_path / "home" / "predictions").glob("*-order.json")

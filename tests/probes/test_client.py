@@ -14,8 +14,9 @@ from jobs.clients import http_client
 from jobs.clock import SystemClock
 from jobs.replay import Chunk, ReplayServer, Script
 from monitor.errors import UsageError
-from monitor.types import Capture, Endpoint, Request
+from monitor.types import Capture, Endpoint, Exchange, Request
 from monitor.wire.dispatch import decode
+from monitor.wire.progress import Progress
 from monitor.wire.record import record
 from probes.client import HttpClient
 from probes.heartbeat import Heartbeat
@@ -170,6 +171,12 @@ async def test_what_the_protocol_cannot_say_is_not_sent() -> None:
 
         def departures(self, request: Request) -> tuple[str, ...]:
             return ("not_sent:seed",)
+
+        def progress(self) -> Progress:
+            return Progress()
+
+        def decode(self, capture: Capture) -> Exchange:
+            return decode(capture)
 
     clock = SystemClock()
     async with ReplayServer([script(*GOOD)]) as server:

@@ -1,5 +1,7 @@
 """What the probe `identify` asks, with logprobs and without, in the pool's order and in another."""
 
+from typing import Any
+
 import pytest
 
 from probes.identify import Identify
@@ -33,6 +35,6 @@ def test_names_that_the_pool_does_not_have_are_refused(name: str) -> None:
     [({"top_k": 0}, "at least 1"), ({"tokens": 0}, "at least 1"), ({"skip": -1}, "at least 0"),
      ({"prompts": 3, "chosen": ("pool-1",)}, "`chosen` has 1 prompts, not 3 behind the first 0")],
 )  # fmt: skip
-def test_settings_that_make_no_sense_are_refused(values: dict[str, int], words: str) -> None:
+def test_settings_that_make_no_sense_are_refused(values: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         Identify(**values)

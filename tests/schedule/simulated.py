@@ -209,6 +209,7 @@ class Machine:
 
     def __init__(self, world: World, name: str = "one") -> None:
         self.world, self.file = world, SpoolFile(name)
+        self.patience_s = 0.0
         self._agent: Agent | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -219,7 +220,7 @@ class Machine:
                 self.world.config, Backlog(self._spool), self.world.store,  # type: ignore[arg-type]  # without HTTP
                 self.world.clock, self.world.client, lag=self.world.lag,
             )  # fmt: skip
-            self._task = asyncio.create_task(self._agent.run(self._stop))
+            self._task = asyncio.create_task(self._agent.run(self._stop, patience_s=lambda: self.patience_s))
             await settle()
 
     async def look(self) -> None:

@@ -13,7 +13,7 @@ from jobs.agent_notes import AgentNotes
 from jobs.self_check import Look, busy_for, look_with, reachable
 from monitor.config_fields import Address
 from probes.heartbeat import Heartbeat
-from tests.schedule.simulated import ANSWER, UNREACHABLE, FakeClock, Machine, World, answer, config
+from tests.schedule.simulated import ANSWER, UNREACHABLE, FakeClock, Machine, World, answer, config, settle
 
 ONE = """
 endpoints:
@@ -49,6 +49,36 @@ async def test_over_budget_is_skipped_and_a_restart_forgets_nothing() -> None:
     assert "400 of 500 tokens are spent on 2026-03-28 (UTC), and this run may take 200" in last
     one.clock.advance(12 * 3600)
     assert (await minutes(one, machine, 1))[-1] == ("done", None)
+
+
+async def test_an_endpoint_without_its_key_is_skipped_and_says_which() -> None:
+    """Case OP-08: `config` fills in no variables."""
+    one = world(", api_key: '${PROBE_KEY_1}'")
+    assert await minutes(one, Machine(one), 1) == [("skipped", "endpoint disabled")] * 2
+    assert one.slots[0].reason == "endpoint disabled: the environment variable PROBE_KEY_1 is not set"
+
+
+@pytest.mark.parametrize("patient", [True, False])
+async def test_a_change_of_the_configuration_loses_no_slot(patient: bool) -> None:
+    """A probe runs while the file changes, and slots fall due meanwhile. Oracle: a row per minute, and one only."""
+    one = world()
+    machine = Machine(one)
+    machine.patience_s = 30.0 if patient else 0.0
+    one.hang()
+    await machine.start()
+    ending = asyncio.create_task(machine.stop())
+    await settle()
+    one.clock.advance(150)
+    one.release()
+    await ending
+    one.config = config(ONE.replace("probes:", "  - {name: a/y, base_url: http://h, model: m}\nprobes:") % ("", ""))
+    await minutes(one, machine, 2)
+    rows = sorted((slot.slot_at, slot.state) for slot in one.slots if slot.endpoint == "a/x")
+    times = [at for at, _ in rows]
+    assert times == [times[0] + timedelta(minutes=n) for n in range(len(rows))]
+    assert times[-1] > one.clock.now() - timedelta(minutes=1)
+    assert rows[0][1] == ("done" if patient else "skipped")
+    assert [slot.state for slot in one.slots if slot.endpoint == "a/y"].count("done") >= 1
 
 
 async def test_a_run_that_was_killed_counts_at_what_it_may_have_cost() -> None:

@@ -182,6 +182,23 @@ async def test_a_stop_says_so_for_what_ran_and_for_what_waited_for_its_turn() ->
     assert len(stopped) == len(world.slots) == 3
 
 
+async def test_an_alarm_that_rings_during_the_stop_starts_nothing() -> None:
+    world = World(config(TEXT))
+    machine = Machine(world)
+    await machine.start()
+    agent, asked = machine._agent, len(world.asked)
+    assert agent is not None
+    await machine.stop()
+    world.clock.advance(60)
+    await agent.look()
+    await asyncio.sleep(0)
+    assert len(world.asked) == asked
+    await machine.start()
+    await machine.look()
+    assert (len(world.asked) > asked, doubled(world), lost(world)) == (True, [], [])
+    await machine.stop()
+
+
 async def test_overlap_is_a_row_once_the_run_has_ended() -> None:
     world = World(config(TEXT))
     machine = Machine(world)

@@ -85,7 +85,7 @@ def test_the_share_of_routed_requests_is_found() -> None:
 def test_two_schemes_behind_one_name_are_both_named(share: float) -> None:
     # Oracle: the share that was drawn; 100 requests leave a standard deviation of 5 points.
     found = []
-    for seed in range(10):
+    for seed in range(5):
         made = world(seed, n=100, noise=0.1)
         gone = np.random.default_rng(seed).random(100) < share
         found.append(matched(made, np.where(gone[:, None], made.served("Q5_0"), made.served("Q4_0"))))
@@ -100,7 +100,7 @@ def test_two_schemes_behind_one_name_are_both_named(share: float) -> None:
 
 def test_one_scheme_is_no_pair() -> None:
     # Oracle: type I error; one scheme and engine noise, at all prompts or at some of them.
-    made = [world(seed, n=60) for seed in range(20)]
+    made = [world(seed, n=60) for seed in range(8)]
     found = [matched(one, one.served("Q4_0", share=share)) for one in made for share in (0.5, 1.0)]
     assert not [one for one in found if one.families.get("several", 0.0) > 0.05]
 

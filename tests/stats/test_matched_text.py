@@ -23,16 +23,16 @@ def matched(made: World, served: Floats, *, per: int = 12, without: tuple[str, .
 @pytest.mark.parametrize("name", ["Q5_0", "Q4_0", "rope-x0.1", "Q2_K"])
 def test_the_served_scheme_is_named_out_of_few_tokens(name: str) -> None:
     # Oracle: what was served, with errors of 0.1 nats in the engine.
-    made = [world(seed, n=120) for seed in range(20)]
+    made = [world(seed, n=120) for seed in range(10)]
     found = [matched(one, one.served(name)) for one in made]
-    assert sum(one.schemes[0].name == name and one.schemes[0].posterior > 0.99 for one in found) >= 19
+    assert sum(one.schemes[0].name == name and one.schemes[0].posterior > 0.99 for one in found) >= 9
 
 
 def test_errors_that_nothing_predicts_are_unexplained() -> None:
     # Oracle: type I error; 0.7 nats, as wide as those of a cache in 4 bit, and no hypothesis has made them.
-    made = [world(seed, n=120, noise=0.7) for seed in range(40)]
+    made = [world(seed, n=120, noise=0.7) for seed in range(20)]
     found = [matched(one, one.served(None)) for one in made]
-    assert sum(one.schemes[0].name == UNEXPLAINED for one in found) >= 38
+    assert sum(one.schemes[0].name == UNEXPLAINED for one in found) >= 19
     assert not [one for one in found if max(p for f, p in one.families.items() if f != UNEXPLAINED) > 0.99]
 
 

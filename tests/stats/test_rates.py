@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binomtest
+from scipy.stats import binom, binomtest
 
 from monitor.stats.rates import wilson
 
@@ -45,3 +45,24 @@ def test_impossible_counts(k: int, n: int) -> None:
 def test_impossible_confidence() -> None:
     with pytest.raises(ValueError, match="confidence"):
         wilson(1, 2, confidence=1.0)
+
+
+def test_trials_that_come_out_alike_count_as_one() -> None:
+    pairs, single = wilson(10, 40, design=2.0), wilson(5, 20)
+    assert (pairs.value, pairs.low, pairs.high) == pytest.approx((single.value, single.low, single.high))
+    with pytest.raises(ValueError, match="design"):
+        wilson(1, 2, design=0.5)
+
+
+def test_the_interval_covers_where_both_forms_of_17_cases_agree() -> None:
+    """Oracle: the exact binomial distribution of the cases, rates from 2% to 98%. Taken for 34 it is too narrow."""
+
+    def coverage(design: float, rate: float) -> float:
+        chances = binom.pmf(range(18), 17, rate)
+        rates = [wilson(2 * k, 34, design=design) for k in range(18)]
+        return float(sum(p for p, one in zip(chances, rates, strict=True) if (one.low or 0) <= rate <= (one.high or 0)))
+
+    steps = [step / 50 for step in range(1, 50)]
+    alike, apart = (sum(coverage(design, rate) for rate in steps) / len(steps) for design in (2.0, 1.0))
+    assert alike >= 0.94
+    assert apart < 0.86

@@ -131,7 +131,7 @@ class _Clock:
 def test_housekeeping_takes_a_snapshot_a_day(duck: DuckStore, tmp_path: Path) -> None:
     path = tmp_path / "store.duckdb"
     clock = _Clock()
-    look = Housekeeping(duck, StoreConfig(path=str(path), snapshots=2), clock).look  # type: ignore[arg-type]
+    look = Housekeeping(duck, lambda: StoreConfig(path=str(path), snapshots=2), clock).look  # type: ignore[arg-type]
     for hours in (0, 1, 23, 24, 25, 49, 73):
         clock.at = START + timedelta(hours=hours)
         look()

@@ -13,7 +13,7 @@ from monitor.tools.case import Case, Form
 from monitor.tools.draws import ToolDraws
 from tests.detectors.made import AT
 from tests.tools.made import case, function
-from tests.tools.made_evidence import Answer, Calls, bytes_of, known_cases, right, tools_evidence
+from tests.tools.made_evidence import Answer, Calls, bytes_of, known_cases, right, tools_evidence, usage_of
 
 LEAK = '<tool_call>{"name": "read_thermometer", "arguments": {}}</tool_call>'
 
@@ -202,7 +202,34 @@ def test_without_golden_labels_alone_decide_nothing() -> None:
 
 
 def endless(case: Case, form: Form, _calls: Calls) -> bytes:
-    return bytes_of(case, form, (), text="and so on " * 9, finish="length")
+    return bytes_of(case, form, (), text="and so on " * 9, finish="length", usage=counted(case, 256))
+
+
+def counted(case: Case, tokens: int) -> dict[str, int]:
+    usage = usage_of(case)
+    return {**usage, "completion_tokens": tokens, "total_tokens": usage["prompt_tokens"] + tokens}
+
+
+def begun(tokens: int) -> Answer:
+    """Every answer is a call that ends by length after three characters, at so many of 256 tokens."""
+
+    def answer(case: Case, form: Form, calls: Calls) -> bytes:
+        made = with_first(calls, arguments='{"c') if calls else ()
+        return bytes_of(case, form, made, finish="length", usage=counted(case, tokens))
+
+    return answer
+
+
+def test_calls_that_the_limit_cut_are_no_pass() -> None:
+    """A call that was begun is no more of an answer than none."""
+    made = judge(tools_evidence(begun(256)))
+    assert (made.status, made.cause) == ("inconclusive", "cut_by_limit")
+
+
+def test_a_cut_well_before_the_limit_is_the_endpoints() -> None:
+    made = judge(tools_evidence(begun(5)))
+    assert (made.status, made.cause, made.details["cut_by_limit"]) == ("fail", "protocol", 0)
+    assert "length_before_cap" in made.reason
 
 
 def test_answers_that_the_limit_cut_are_no_pass() -> None:

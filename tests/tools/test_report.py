@@ -17,7 +17,7 @@ from monitor.tools.shown import MAX_BYTES, bytes_of
 from monitor.types import Capture, Read
 from monitor.wire.dispatch import decode
 from tests.detectors.made import endpoint
-from tests.tools.made import call, called, captured, case, frame, said, streamed
+from tests.tools.made import call, called, captured, case, frame, function, said, streamed
 from tests.tools.made_evidence import RUN
 
 ANSWERS = [
@@ -58,6 +58,18 @@ def test_the_summary_names_layers_and_shows_bytes(tmp_path: Path) -> None:
     assert code == 1
     assert "tool_schema_accuracy" in table
     assert "protocol: missing_index" in table
+
+
+def test_a_note_is_no_fault(tmp_path: Path) -> None:
+    """A mistake of the suite stands in the list, and the code says that no answer was wrong."""
+    asked = case(function("get_weather", {"type": "int"}))
+    captures = (captured(streamed(called(call())), asked),)
+    exchanges = tuple(replace(decode(one), exchange_id="r1-0", run_id="r1") for one in captures)
+    record = RunRecord(run=RUN, exchanges=exchanges, observations=())
+    keep_probed(tmp_path, Probed(endpoint=endpoint(), records=(record,), captures=(captures,)))
+    code, text = told(tmp_path, "--json")
+    (failure,) = json.loads(text)["endpoints"][0]["failures"]
+    assert (code, failure["name"], failure["fault"]) == (0, "schema_unusable", False)
 
 
 def test_clean_answers_end_with_0_and_none_with_3(tmp_path: Path) -> None:

@@ -70,6 +70,14 @@ MISTAKES = [
     ('{"messages": [1]}', "`messages` must be a list of objects"), ("\n\n", "s: holds no case"),
     ('{"messages": [{"role": "user"}], "expect": "yes"}', "`expect` must be call, none or any"),
     ('{"messages": [{"role": "user"}], "expected_calls": [{}]}', "`expected_calls` must be"),
+    ('{"messages": [{"role": "user"}], "expected_calls": [{"name": 5}]}', "`expected_calls` must be"),
+    ('{"messages": [{"role": "user"}], "expected_calls": [{"name": "f", "arguments": "{}"}]}', "`expected_calls` must"),
+    ('{"messages": [{"role": "user"}], "tools": [{"type": "function", "function": {}}]}', "a tool must be"),
+    ('{"messages": [{"role": "user"}], "tools": [{"name": "f"}]}', "a tool must be"),
+    ('{"messages": [{"role": "user"}], "tools": [{"function": {"name": "f", "parameters": "{bad}"}}]}',
+     "`parameters` of the tool 'f' must be an object"),
+    ('{"messages": [{"role": "user"}], "tool_choice": {"type": "function"}}', "a named `tool_choice` must be"),
+    ('{"messages": [{"role": "user"}], "tool_choice": 5}', "`tool_choice` must be a word or an object"),
     ('{"messages": [{"role": "user"}], "id": 1}\n{"messages": [{"role": "user"}], "id": 1}', "two rows have the id"),
 ]  # fmt: skip
 

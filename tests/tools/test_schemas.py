@@ -36,7 +36,7 @@ TABLE = [
 def test_the_table_of_drafts(schema: Any, arguments: Any, own: str, draft7: str) -> None:
     found = validate(schema, arguments)
     assert (found.status, found.draft7, found.draft) == (own, draft7, "2020-12")
-    assert found.dialect_sensitive == (own != draft7)
+    assert found.dialect_sensitive == ({own, draft7} == {"valid", "invalid"})
 
 
 @pytest.mark.parametrize("schema", [None, {}])
@@ -73,6 +73,24 @@ def test_unusable_schemas_are_never_the_vendors(schema: Any) -> None:
 def test_the_place_is_in_the_schema_and_holds_no_word_of_the_model() -> None:
     found = validate(object_with({"type": "string"}), {"x": 1, "secret": 2})
     assert (found.keyword, found.where) == ("type", "properties/x/type")
+
+
+@pytest.mark.parametrize(
+    ("step", "value", "status"),
+    [(0.01, 19.99, "valid"), (0.1, 0.3, "valid"), (0.1, 0.35, "invalid"), (0.5, 10**299, "valid"), (3, 7, "invalid"),
+     (0.1, 1e308, "valid"), (1e-300, 1e300, "valid"), (0.01, True, "valid"), (0.01, "a", "valid"), (0, 1, "unusable")],
+)  # fmt: skip
+def test_multiples_are_those_of_the_written_decimals(step: Any, value: Any, status: str) -> None:
+    assert validate(object_with({"multipleOf": step}), {"x": value}).status == status
+
+
+def test_a_schema_of_any_depth_is_a_verdict() -> None:
+    deep: dict[str, Any] = {}
+    inner = deep
+    for _ in range(100_000):
+        inner["properties"] = {"x": {}}
+        inner = inner["properties"]["x"]
+    assert validate(deep, {"x": 1}).status == "unusable"
 
 
 def test_problems_name_the_place() -> None:

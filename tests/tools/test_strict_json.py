@@ -18,6 +18,9 @@ FAULTS = [
     ("[1,2]", "not_object"), ('"text"', "not_object"), ("null", "not_object"), ("1", "not_object"),
     ("[" * 65 + "]" * 65, "too_deep"), ("[" * 100_000, "too_deep"), ('{"a":"' + "x" * 1_000_000 + '"}', "too_large"),
     ('{"a":"\n"}', "not_json"), ("\ufeff{}", "not_json"), ('{"a":01}', "not_json"), ("<tool_call>", "not_json"),
+    ('{"a":"' + "[" * 100, "not_json"), ('{"a":"' + '\\"' * 400_000, "not_json"),
+    ('{"a":"' + "\\" * 99_999, "not_json"), ('{"a":"\\ud800"}', "lone_surrogate"),
+    ('{"\\uDE00\\uD83D":1}', "lone_surrogate"), ('{"a":"\ud800"}', "lone_surrogate"),
 ]  # fmt: skip
 
 
@@ -28,7 +31,8 @@ def test_faults(text: str, fault: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["{}", ' {"a": [1, 2.5, -0, true, null, "\\u00e9{[", {"b": {}}]}\n', '{"\u57ce\u5e02":"\u6771\u4eac"}'],
+    ["{}", '{"a":"\\ud83d\\ude00"}',
+     ' {"a": [1, 2.5, -0, true, null, "\\u00e9{[", {"b": {}}]}\n', '{"\u57ce\u5e02":"\u6771\u4eac"}'],
 )  # fmt: skip
 def test_clean(text: str) -> None:
     found = read_object(text)

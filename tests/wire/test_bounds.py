@@ -61,6 +61,26 @@ def test_usage(odd: dict[str, Any]) -> None:
     assert "odd_type:usage" in exchange.flags
 
 
+@pytest.mark.parametrize("odd", [{"k" * 300: 1}, {f"{n}": {f"{k}": k for k in range(60)} for n in range(20)}])
+def test_a_usage_larger_in_all_than_any(odd: dict[str, Any]) -> None:
+    exchange = stream({"choices": [], "usage": {"completion_tokens": 3}}, {"choices": [], "usage": odd})
+    assert exchange.usage == {"completion_tokens": 3}
+    assert "odd_type:usage" in exchange.flags
+
+
+def test_a_sum_of_usages_is_bounded_like_one() -> None:
+    """Anthropic reports usage bit by bit: new keys in each event must not add up without end."""
+    events = [
+        {"type": "message_delta", "delta": {}, "usage": {f"{n}-{k}": k for k in range(30)} | {"output_tokens": n}}
+        for n in range(5)
+    ]
+    body = b"".join(b"data: %b\n\n" % orjson.dumps(event) for event in events)
+    exchange = decode(Capture(protocol="anthropic_messages", status=200, reads=(Read(0, body),)))
+    assert exchange.usage is not None
+    assert (len(exchange.usage), exchange.usage["output_tokens"]) == (61, 1)
+    assert "odd_type:usage" in exchange.flags
+
+
 def test_whether_a_call_is_complete_is_not_asked_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two calls under one index are told apart as long as there is budget to read their arguments."""
     listed = [{"index": 0, "id": f"c{n}", "function": {"name": "f", "arguments": '{"a":1}'}} for n in range(3)]

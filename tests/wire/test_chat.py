@@ -146,7 +146,7 @@ def test_stamps_do_not_matter_without_t0() -> None:
     ],
 )  # fmt: skip
 def test_flags_that_need_the_request(sent: dict[str, Any], end: bytes, want: set[str]) -> None:
-    assert set(stream(TEXT + end + DONE, sent=orjson.dumps(sent)).flags) == want
+    assert set(stream(TEXT + end + DONE, sent=orjson.dumps({"stream": True, **sent})).flags) == want
 
 
 def test_the_request_behind_a_capture_is_used_when_the_sent_bytes_are_gone() -> None:

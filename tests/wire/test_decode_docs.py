@@ -23,8 +23,14 @@ FILES = sorted((ROOT / "monitor" / "wire").rglob("*.py"))
 
 
 def texts(node: ast.AST) -> Iterator[str]:
-    """String constants of an expression; of an f-string its beginning."""
-    if isinstance(node, ast.JoinedStr):
+    """String constants of an expression, those in lists and behind names among them; of an f-string its beginning."""
+    if isinstance(node, ast.Name):
+        yield from CONSTANTS.get(node.id, ())
+    elif isinstance(node, ast.Tuple | ast.List | ast.Set):
+        yield from (text for item in node.elts for text in texts(item))
+    elif isinstance(node, ast.ListComp):
+        yield from texts(node.elt)
+    elif isinstance(node, ast.JoinedStr):
         yield from texts(node.values[0])
     elif isinstance(node, ast.Constant) and isinstance(node.value, str):
         yield node.value
@@ -40,8 +46,13 @@ def is_flags(node: ast.AST) -> bool:
 
 
 def raised(tree: ast.Module) -> Iterator[str]:
-    """``flags[...] = None``, ``flags.append(...)``, and what functions called ``..._flags`` yield."""
+    """All ways in which the package sets a flag.
+
+    ``flags[...] = None``, ``flags.append(...)``, ``flags = [...]``, ``f(flags=(...))``, ``Split(..., flag)``, values of
+    a ``..._FLAGS``, the list beside a returned value, and what functions called ``..._flags`` yield.
+    """
     for node in ast.walk(tree):
+        yield from values(node)
         if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and is_flags(node.value):
             yield from texts(node.slice)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and is_flags(node.func.value):
@@ -51,6 +62,36 @@ def raised(tree: ast.Module) -> Iterator[str]:
                 inner.value for inner in ast.walk(node) if isinstance(inner, ast.Yield) and inner.value is not None
             )
             yield from (text for value in yields for text in texts(value))
+
+
+def values(node: ast.AST) -> Iterator[str]:
+    """Flags that are values, not keys."""
+    if isinstance(node, ast.Assign) and isinstance(target := node.targets[0], ast.Name):
+        if target.id == "flags":
+            yield from texts(node.value)
+        elif target.id.endswith("_FLAGS") and isinstance(node.value, ast.Dict):
+            yield from (text for value in node.value.values for text in texts(value))
+    elif isinstance(node, ast.Call):
+        yield from (text for word in node.keywords if word.arg in {"flags", "flag"} for text in texts(word.value))
+        if isinstance(node.func, ast.Name) and node.func.id == "Split":
+            yield from texts(node.args[3])
+    elif isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple) and len(node.value.elts) > 1:
+        yield from texts(node.value.elts[-1]) if isinstance(node.value.elts[-1], ast.Tuple) else ()
+
+
+def constants() -> dict[str, tuple[str, ...]]:
+    """Module constants of the package that are texts."""
+    found: dict[str, tuple[str, ...]] = {}
+    for path in FILES:
+        for node in ast.parse(path.read_text("utf-8")).body:
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id.isupper():
+                value = node.value
+                if isinstance(value, ast.Constant) and isinstance(value.value, str):
+                    found[node.targets[0].id] = (value.value,)
+    return found
+
+
+CONSTANTS = constants()
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -64,6 +105,11 @@ def test_the_search_does_find_flags() -> None:
         'flags["a"] = None\nx.flags[f"b:{y}"] = None\ndef c_flags():\n    yield "d" if e else "f"\nflags.append("g")'
     )
     assert set(raised(ast.parse(source))) == {"a", "b:", "d", "f", "g"}
+    more = (
+        'flags = [f"h:{x}" for x in y]\nreplace(e, flags=(*e.flags, "i"))\nSplit(1, 2, 3, "j")\nQ_FLAGS = {"k": "l"}\n'
+        'def m():\n    return v, ("n",)\nflags[FIRST_UNKNOWN] = None'
+    )
+    assert set(raised(ast.parse(more))) == {"h:", "i", "j", "l", "n", "first_event_tokens_unknown"}
 
 
 @pytest.mark.parametrize("case", cases())

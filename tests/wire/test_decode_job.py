@@ -9,6 +9,7 @@ import pytest
 
 from jobs.decode import decode_file, run
 from monitor.errors import UsageError
+from monitor.types import Capture, Read
 from monitor.wire.dispatch import decode
 from monitor.wire.files import dump, load
 from monitor.wire.guess import guessed
@@ -108,6 +109,33 @@ def test_a_flag_beats_what_the_file_says(tmp_path: pathlib.Path) -> None:
     assert decode_file(path, "sse", protocol="openai_chat").choice.content == ""
     with pytest.raises(UsageError, match=r"no such protocol 'grpc': use one of anthropic_messages, "):
         decode_file(path, "sse", protocol="grpc")
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        (b'"protocol":"openai_chat"', b'"protocol":"nope"', "no such protocol 'nope': say --protocol, one of anthr"),
+        (b'"status":200', b'"status":"9999999999999999999999"', "damaged capture file: status: "),
+        (b'"status":200', b'"status":99999', "damaged capture file: status: 99999 is no HTTP status"),
+        (b'"status":200', b'"status":-1', "damaged capture file: status: -1 is no HTTP status"),
+        (b'"t0_ns":0', b'"t0_ns":"99999999999999999999999"', "damaged capture file: t0_ns: "),
+        (b'"attempt":1', b'"attempt":"99999999999999999999999"', "damaged capture file: attempt: "),
+        (b'"base_ns":0', b'"base_ns":1e300', "damaged capture file: reads: a time"),
+        (b'"at_ms":0.0', b'"at_ms":1e200', "damaged capture file: reads: a time"),
+    ],
+)
+def test_a_capture_with_impossible_values_is_one_line(
+    field: bytes, value: bytes, words: str, tmp_path: pathlib.Path
+) -> None:
+    """A usage error, which the command line turns into one line and exit code 2."""
+    path = tmp_path / "x.capture"
+    data = dump(Capture(status=200, t0_ns=0, reads=(Read(0, b"{}"),))).replace(b": ", b":")
+    assert field in data
+    path.write_bytes(data.replace(field, value))
+    with pytest.raises(UsageError) as caught:
+        decode_file(path, "capture")
+    assert str(caught.value).startswith(f"{path}: {words}")
+    assert "\n" not in str(caught.value)
 
 
 def test_a_capture_names_its_own_protocol(tmp_path: pathlib.Path) -> None:

@@ -160,6 +160,16 @@ def test_curl(head: bytes) -> None:
     assert (exchange.measurement, exchange.flags) == ("no clock", ())
 
 
+@pytest.mark.parametrize(
+    "head", [b"content-type: text/plain\r\n", b"content-length: 29\r\n", b"transfer-encoding: chunked\r\n"]
+)
+@pytest.mark.parametrize("body", [b"HTTP/1.1 is what I speak, sir", b"HTTP/1.1 404 No\r\n\r\n"])
+def test_a_body_that_looks_like_a_head_is_the_body(head: bytes, body: bytes) -> None:
+    capture = load(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/2 200\r\n" + head + b"\r\n" + body, "curl")
+    assert (capture.status, capture.body) == (200, body)
+    assert load(b"HTTP/2 502\r\n\r\n" + body, "curl").body == body
+
+
 def test_curl_that_was_cut_or_failed() -> None:
     assert load(b"HTTP/2 200\r\ncontent-length: 99\r\n\r\n{}", "curl").end == "unclean"
     for cut in (b"HTTP/2 200", b"HTTP/2 200\r\ncontent-le", b"HTTP/2 ok\r\n\r\n"):

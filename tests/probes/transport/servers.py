@@ -12,12 +12,13 @@ import httpx
 
 from probes.limits import Limits
 from probes.transport.attempt import EXTENSION, Attempt
+from probes.transport.guard import Guard
 from probes.transport.wire import WireTransport
 
 PEM = Path(__file__).parents[2] / "golden" / "tls" / "loopback.pem"
 """Key and certificate for 127.0.0.1 and localhost, signed by itself."""
 
-SHORT = Limits(connect_s=2, first_byte_s=0.3, first_event_s=0.5, stall_s=0.3, linger_s=0.1, total_s=2)
+SHORT = Limits(connect_s=2, first_byte_s=0.3, first_token_s=0.5, stall_s=0.3, linger_s=0.1, total_s=2)
 
 Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 now = time.perf_counter_ns
@@ -90,7 +91,7 @@ def post(url: str, attempt: Attempt, body: bytes = b"{}") -> httpx.Request:
 
 @asynccontextmanager
 async def transport(*, tls: ssl.SSLContext | None = None, keep: int | None = None) -> AsyncIterator[WireTransport]:
-    wire = WireTransport(now, tls=tls, keep=keep)
+    wire = WireTransport(now, tls=tls, keep=keep, guard=Guard(allow_private=True))
     try:
         yield wire
     finally:

@@ -27,6 +27,12 @@ def chunk(data: bytes) -> bytes:
     return b"%x\r\n%b\r\n" % (len(data), data)
 
 
+TOKEN = b'data: {"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":null}]}\n\n'
+ROLE = b'data: {"choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}\n\n'
+PING = b": ping\n\n"
+DONE = b"data: [DONE]\n\n"
+
+
 @pytest.mark.parametrize(
     ("handler", "end", "error"),
     [
@@ -37,13 +43,19 @@ def chunk(data: bytes) -> bytes:
         (endless(CHUNKED + b"0\r\n", b"X-Trailer: " + b"y" * 1000 + b"\r\n"), "client_limit", "headers or framing"),
         (endless(CHUNKED, chunk(b"data: x\n\n" * 100)), "client_limit", "events"),
         (endless(HEAD + b"\r\n", b"{" * 1000), "client_limit", "bytes"),
-        (endless(CHUNKED, chunk(b"data: x\n\n"), 0.02), "client_limit", "in all"),
-        (endless(CHUNKED, chunk(b": ping\n\n"), 0.02), "stalled", "of comments only"),
-        (endless(CHUNKED + chunk(b"data: x\n\n"), chunk(b": ping\n\n"), 0.02), "stalled", "since the last data"),
+        (endless(CHUNKED, chunk(TOKEN), 0.02), "client_limit", "in all"),
+        (endless(CHUNKED, chunk(PING), 0.02), "stalled", "without a token"),
+        (endless(CHUNKED, chunk(ROLE), 0.02), "stalled", "without a token"),
+        (endless(CHUNKED + chunk(TOKEN), chunk(PING), 0.02), "stalled", "0.3 s since the last token"),
+        (endless(CHUNKED + chunk(TOKEN), chunk(ROLE), 0.02), "stalled", "0.3 s since the last token"),
+        (endless(CHUNKED + chunk(TOKEN), chunk(b"\n"), 0.02), "stalled", "0.3 s since the last token"),
+        (endless(CHUNKED + chunk(TOKEN), chunk(b": pi") + chunk(b"ng\n\n"), 0.02), "stalled", "since the last token"),
+        (endless(HEAD + b'\r\n{"choices":', b"1", 0.02), "client_limit", "in all"),
         (sends([CHUNKED], pause_s=5), "timeout_first_byte", "without a byte"),
         (sends([], pause_s=5, close=False), "timeout_first_byte", "without a byte"),
-        (sends([CHUNKED + chunk(b"data: x\n\n")], pause_s=5), "stalled", "0.3 s since the last data"),
-        (sends([CHUNKED + chunk(b"data: [DONE]\n\n")], pause_s=5), "stalled", "0.1 s after [DONE]"),
+        (sends([CHUNKED + chunk(TOKEN)], pause_s=5), "stalled", "0.3 s since the last token"),
+        (sends([CHUNKED + chunk(DONE)], pause_s=5), "stalled", "0.1 s after the end marker"),
+        (sends([CHUNKED + chunk(DONE[:-5]) + chunk(DONE[-5:] + PING)], pause_s=5), "stalled", "after the end marker"),
     ],
 )
 async def test_every_limit_has_a_named_end(handler: Handler, end: str, error: str) -> None:
@@ -55,12 +67,20 @@ async def test_every_limit_has_a_named_end(handler: Handler, end: str, error: st
     assert sum(map(len, attempt.bodies)) <= limits.max_bytes + 64 * 1024  # the read that went over
 
 
-async def test_comments_before_the_first_event_are_patience_not_progress() -> None:
-    """Case TR-10: comments prove that the endpoint lives, not that it generates."""
-    slow = [CHUNKED, *[chunk(b": ping\n\n")] * 4, chunk(b"data: x\n\n"), b"0\r\n\r\n"]
+@pytest.mark.parametrize("sign", [PING, ROLE])
+async def test_signs_of_life_before_the_first_token_are_patience_not_progress(sign: bytes) -> None:
+    """Case TR-10: the wait for the first token is longer than the one between tokens, whatever comes meanwhile."""
+    slow = [CHUNKED, *[chunk(sign)] * 4, chunk(TOKEN), b"0\r\n\r\n"]
     async with serving(sends(slow, pause_s=0.1)) as url:
-        attempt = await ask_once(url, limits=replace(SHORT, first_event_s=5))
+        attempt = await ask_once(url, limits=replace(SHORT, first_token_s=5))
     assert attempt.end == "complete"
+
+
+async def test_no_token_within_the_whole_time_is_a_stall_of_the_endpoint() -> None:
+    async with serving(endless(CHUNKED, chunk(ROLE), 0.02)) as url:
+        attempt = await ask_once(url, limits=replace(SHORT, first_token_s=9, total_s=0.3))
+    assert (attempt.end, attempt.error) == ("stalled", attempt.error)
+    assert "0.3 s in all" in (attempt.error or "")
 
 
 async def test_no_connection_in_time() -> None:

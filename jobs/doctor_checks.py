@@ -1,0 +1,43 @@
+"""All checks of ``weighmaster doctor`` on one configuration."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from jobs import doctor_machine as machine
+from jobs import doctor_service as service
+from jobs.alive import judge_spool
+from jobs.doctor import Check
+from jobs.health import health
+from jobs.secret_files import WithSecretFiles
+from jobs.settings import load_known
+from jobs.version import version
+from monitor.ports import Clock
+from storage.migrations import MIGRATIONS
+
+
+def checks(path: Path, environ: Mapping[str, str], clock: Clock, store_url: str | None) -> Sequence[Check]:
+    """The checks, those first that others build on.
+
+    Raises
+    ------
+    UsageError, ConfigError
+        When the configuration cannot be read: that is then what is wrong.
+    """
+    known = WithSecretFiles(environ, path.parent)
+    config = load_known(path, known, detectors=False)
+    root, spool = Path(machine.__file__).resolve().parents[1], Path(config.agent.spool)
+    listening = {"store": config.store.listen, "dashboard": config.dashboard.listen}
+    names = [] if store_url is None else ["agent", "judge"]  # the others may be on another machine
+    return (
+        machine.python,
+        partial(machine.packages, tested=machine.constraints(root / "constraints.txt")),
+        partial(machine.names, root),
+        partial(machine.disk, (spool.parent, Path(config.store.path).parent)),
+        partial(machine.ports, listening, lambda name: bool(health(config, [name], clock)[0]["alive"])),
+        partial(service.keys, config, known.exposed),
+        partial(service.golden, config),
+        partial(service.store, config, store_url or config.store.listen.url, clock, version(), len(MIGRATIONS)),
+        partial(service.spools, (spool, judge_spool(spool), spool.with_name("alerts-spool.sqlite"))),
+        lambda: service.processes(health(config, names, clock)),
+    )
