@@ -112,7 +112,7 @@ class Audit:
         cause = last.standing.cause
         if cause is None or AREAS.get(cause.detector) != "weights":
             return False
-        unsure = any(one.detector == cause.detector and one.details.get("cause_unsure") for one in last.verdicts)
+        unsure = any(one.details.get("cause_unsure") for one in last.verdicts)
         greedy = [one for record in self._records if record.run.probe == "greedy" for one in record.exchanges]
         return sum(one.answered for one in greedy) < (UNSURE_ANSWERS if unsure else NAMING_ANSWERS)
 

@@ -16,7 +16,8 @@ FIRST = 4
 
 _GROWN = 1.5  # late over early, from which a slope that is surely positive is called growth
 _FADED = 1.7  # start over rest, from which a slope that is surely negative is called fading
-_OF_TOKENS = 0.16  # share of the deviation that belongs to tokens, below which the weights are not to blame
+_OF_TOKENS = 0.18  # share of the deviation that belongs to tokens, below which the weights are not to blame
+_GROUPS = 8  # of answers, for the jackknife
 _FINE_NATS = 0.01  # divergence that 8-bit arithmetic, whose errors go by context too, stays below
 _ALL = 0.9
 _APART = 10.0  # times that routed answers are further off than the others: two kinds of answers, not one that spreads
@@ -30,12 +31,13 @@ class Profile:
 
     A part without any token has None, and so has a slope where all places are the same. ``off`` is the share of answers
     whose own mean is above the tolerance, ``beyond`` the mean of these and ``within`` that of the others (None without
-    any), ``token_share`` what `token_share` says.
+    any), ``token_share`` what `token_share` says, with its standard error.
     """
 
     n_positions: int
     mean: float
     token_share: float | None
+    token_share_error: float | None
     start: float | None
     rest: float | None
     first_half: float | None
@@ -60,6 +62,11 @@ class Profile:
         if self.slope_high is None or self.start is None or self.rest is None:
             return False
         return self.slope_high < 0 and self.start > _FADED * self.rest
+
+    @property
+    def unsure(self) -> bool:
+        """Whether it may as well be the weights' as the KV cache's."""
+        return is_unsure(self.token_share, self.token_share_error, self.mean)
 
     @property
     def is_routed(self) -> bool:
@@ -96,7 +103,7 @@ class Profile:
     def numbers(self) -> dict[str, Any]:
         """For a verdict's details."""
         return {
-            "kl_nats": self.mean, "token_share": self.token_share,
+            "kl_nats": self.mean, "token_share": self.token_share, "token_share_error": self.token_share_error,
             "kl_slope": self.slope, "slope_low": self.slope_low, "slope_high": self.slope_high,
             "start_nats": self.start, "rest_nats": self.rest, "first_half_nats": self.first_half,
             "second_half_nats": self.second_half, "answers_off": self.off.k, "beyond_nats": self.beyond,
@@ -113,6 +120,7 @@ def profile_of(answers: Sequence[GreedyAnswer], tolerated: float) -> Profile:
     slope, low, high = _slope(pairs) or (None, None, None)
     return Profile(
         n_positions=kls.size, mean=float(kls.mean()), token_share=token_share(answers),
+        token_share_error=token_share_error(answers),
         start=_mean(kls[places < FIRST]), rest=_mean(kls[places >= FIRST]),
         first_half=_mean(kls[places < middle]), second_half=_mean(kls[places >= middle]),
         slope=slope, slope_low=low, slope_high=high,
@@ -143,6 +151,27 @@ def token_share(answers: Sequence[GreedyAnswer]) -> float | None:
         return None
     between = np.sum([table.sum(axis=0) ** 2 - (table**2).sum(axis=0) for table in tables], axis=0)
     return float(between[0] / between[1] / (squares / n))
+
+
+def token_share_error(answers: Sequence[GreedyAnswer]) -> float | None:
+    """Standard error of `token_share` by the jackknife over groups of answers; None with too few.
+
+    Source: B. Efron, The Jackknife, the Bootstrap and Other Resampling Plans, 1982, section 2.2 (grouped).
+    """
+    left = [[one for at, one in enumerate(answers) if at % _GROUPS != group] for group in range(_GROUPS)]
+    if len(answers) < _GROUPS * 2:
+        return None
+    found = [share for some in left if (share := token_share(some)) is not None]
+    if len(found) < _GROUPS:
+        return None
+    return float(np.sqrt((_GROUPS - 1) * np.var(found)))
+
+
+def is_unsure(share: float | None, error: float | None, mean_nats: float | None) -> bool:
+    """Whether two standard errors reach across the limit that tells weights from the KV cache."""
+    if share is None or error is None or (mean_nats or 0.0) <= _FINE_NATS:
+        return False
+    return abs(share - _OF_TOKENS) < 2 * error
 
 
 def is_of_contexts(share: float | None, mean_nats: float | None) -> bool:

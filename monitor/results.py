@@ -102,8 +102,8 @@ class GoldenPosition:
     only its most likely tokens (a server, a pack), logprob, rank and entropy are None, and the pair of tops holds the
     tokens that it knows.
 
-    ``rivals`` are golden's likeliest tokens with their logprobs, for answers of which only the text is known: the ones that
-    another engine might have taken.
+    ``rivals`` are golden's likeliest tokens with their logprobs, for answers of which only the text is known: the ones
+    that another engine might have taken.
 
     For answers sampled at temperature 1, where the golden side knows the whole distribution: ``mass_above`` is the
     probability of all tokens likelier than the given one, ``said_mass`` that of the tokens said before in this answer,

@@ -76,8 +76,8 @@ class Request:
     protocol that takes raw text says ``prompt`` when there is one, the others say ``messages``. ``echo`` asks for the
     prompt (and its logprobs) before the answer, ``reasoning_off`` for an answer without thinking.
 
-    ``extra`` are further fields of the body, in the words of the OpenAI chat protocol (``tool_choice``, ``stop``, ``n``,
-    ``response_format``, ...); only that protocol says them.
+    ``extra`` are further fields of the body, in the words of the OpenAI chat protocol (``tool_choice``, ``stop``,
+    ``n``, ``response_format``, ...); only that protocol says them.
 
     ``optional`` names the fields that may be left out where a protocol or dialect cannot say them (the exchange is
     flagged ``not_sent:<field>``); any other field is a requirement: then nothing is sent, and the outcome is

@@ -118,8 +118,8 @@ class LogprobProfile:
             status=status, cause=cause, reason=_reason(interval, stretches.size, most, tolerated, why),
             effect=mean, low=low, high=high, n=profile.n_positions, threshold=tolerated,
             p_value=process.p_value, log_e=process.final, mde=self._mde(stretches.size, tolerated),
-            details={**profile.numbers(), "n_answers": len(answers), "prompt_fault": prompt_fault(answers) or "none",
-                     "cut_nats": most},
+            details={**profile.numbers(), "cause_unsure": profile.unsure and cause in {"weights", "kv_cache"},
+                     "n_answers": len(answers), "prompt_fault": prompt_fault(answers) or "none", "cut_nats": most},
         )  # fmt: skip
 
     def _tolerated(self, evidence: Evidence) -> float:

@@ -1,8 +1,8 @@
 """Do choices that differ from golden's follow the token, in every context alike, or the context?
 
 Other weights favour and disfavour the same tokens everywhere. A damaged cache, or wrong positions, make another error
-in each context. Choices alone show it: the endpoint takes the likeliest of golden's logprobs plus an error of its own, and
-what it takes more often than independent errors would make it is summed up by token.
+in each context. Choices alone show it: the endpoint takes the likeliest of golden's logprobs plus an error of its own,
+and what it takes more often than independent errors would make it is summed up by token.
 """
 
 from collections.abc import Sequence

@@ -13,20 +13,20 @@ from monitor.tools.strict_json import read_object, read_strict
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 
 _MARKS: Sequence[tuple[str, str]] = (
-    ("hermes", r"<tool_call>\s*\{"),
+    ("hermes", r"<tool_call>\s*\{\s*(?:[\"']?\w|\Z)"),
     ("qwen", r"<tool_call>\s*<function=|<function=[\w.\-]+>\s*(?:<parameter=|</function>)"),
     ("glm", r"<tool_call>\s*[\w.\-]+\s*<arg_key>"),
     ("kimi", r"<\|tool_call_begin\|>\s*[\w.\-]+(?::\d|\s*<\|tool_call_argument_begin\|>)"),
     ("mistral", r"\[TOOL_CALLS\]\s*(?:\[\s*\{|\w+\s*(?:\[ARGS\]|\{))"),
     ("llama3", r"<\|python_tag\|>(?:\s*\{\s*\"|[\w.]+\()|<function=[\w.\-]+>\s*\{"),
     ("deepseek", r"<\uff5ctool\u2581call\u2581begin\uff5c>[\w.\-]"),
-    ("dsml", r"<\uff5cDSML\uff5c(?:function|tool)_calls>\s*<\uff5cDSML\uff5cinvoke\s"),
+    ("dsml", r"<\uff5cDSML\uff5c(?:function|tool)_calls>\s*<\uff5cDSML\uff5cinvoke\s+name=[\"']"),
     ("harmony",
      r"<\|channel\|>\s*(?:commentary|analysis)\s+to=[\w.\-]+\s*(?:<\||json|\Z)|to=functions\.[\w.\-]+\s*<\|"),
     ("gemma", r"<\|tool_call\|?>\s*call:[\w.\-]+\s*\{"),
     ("gigachat", r"<\|function_call\|>\s*\{"),
-    ("minimax", r"<(?:minimax:)?tool_calls?>\s*(?:<invoke\s|\{|\[\s*\{)"),
-    ("anthropic", r"<function_calls>\s*<invoke\s"),
+    ("minimax", r"<(?:minimax:)?tool_calls?>\s*(?:<invoke\s+name=[\"']|\{\s*[\"']?\w|\[\s*\{)"),
+    ("anthropic", r"<function_calls>\s*<invoke\s+name=[\"']"),
 )
 _PATTERN = re.compile("|".join(f"(?P<{family}>{pattern})" for family, pattern in _MARKS))
 

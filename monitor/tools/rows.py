@@ -101,12 +101,12 @@ def _look_at_tool(tool: Mapping[str, Any]) -> None:
     if not isinstance(function, dict) or not isinstance(function.get("name"), str) or not function["name"]:
         raise ValueError('a tool must be {"type": "function", "function": {"name": ..., "parameters": {...}}}')
     if not isinstance(function.get("parameters"), dict | None):
-        raise ValueError(f"`parameters` of the tool {function['name']!r} must be an object, a JSON Schema")
+        raise ValueError(f"`parameters` of {function['name']!r} must be an object")  # noqa: TRY004  # as above
 
 
 def _look_at_choice(choice: Any) -> None:
     if choice is not None and not isinstance(choice, str | dict):
-        raise ValueError("`tool_choice` must be a word or an object")  # noqa: TRY004  # a mistake in a file
+        raise ValueError("`tool_choice` must be a word or an object")
     if isinstance(choice, dict) and choice.get("type", "function") == "function":
         function = choice.get("function")
         if not isinstance(function, dict) or not isinstance(function.get("name"), str):

@@ -47,7 +47,7 @@ def _goes_on(text: str) -> bool:
 def _in_code(text: str) -> bool:
     """Whether what follows `text` stands in a code fence. A fence ends with one that is as long."""
     opened = ""
-    for mark in re.findall(r"^\s*(`{3,}|~{3,})", text, re.MULTILINE):
+    for mark in re.findall(r"^[ \t]*(`{3,}|~{3,})", text, re.MULTILINE):
         if not opened:
             opened = mark
         elif mark.startswith(opened):

@@ -241,9 +241,11 @@ VARIANTS: dict[str, list[tuple[str, Exchange]]] = {
             whole(
                 {"content": "One"},
                 usage={
-                    "prompt_tokens": 12, "completion_tokens": 10, "total_tokens": 22,
+                    "prompt_tokens": 12,
+                    "completion_tokens": 10,
+                    "total_tokens": 22,
                     "completion_tokens_details": {"reasoning_tokens": 11},
-                },  # fmt: skip
+                },
             ),
         ),
         (

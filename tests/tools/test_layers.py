@@ -159,6 +159,24 @@ def test_the_decision_is_unknown_where_the_limit_cut_it() -> None:
     assert graded(called(call(arguments="{"), finish="length")).decided is True
 
 
+@pytest.mark.parametrize(
+    ("usage", "early"),
+    [({"completion_tokens": 5}, True), ({"completion_tokens": 229}, True), ({"completion_tokens": 231}, False),
+     ({"completion_tokens": 256}, False), (None, False),
+     ({"completion_tokens": 5, "total_tokens": 265, "prompt_tokens": 4,
+       "completion_tokens_details": {"reasoning_tokens": 256}}, False)],
+)  # fmt: skip
+def test_a_cut_below_nine_tenths_of_256_tokens_is_not_the_askers(usage: Any, early: bool) -> None:
+    made = graded([*said("Well, ", finish="length"), frame(usage=usage)])
+    assert names(made) == (["protocol:length_before_cap"] if early else [])
+    assert made.decided is None
+
+
+def test_reasoning_that_may_be_left_out_of_the_count_excuses_a_cut() -> None:
+    thought = [frame({"reasoning_content": "hm"}), *said("Well, ", finish="length")]
+    assert names(graded([*thought, frame(usage={"completion_tokens": 5})])) == []
+
+
 def test_the_case_comes_back_out_of_the_request() -> None:
     made = case(WEATHER, tool_choice=NAMED, parallel=False, body={"stop": ["x"]})
     again = case_of(made.request("stream", max_tokens=9, temperature=None))

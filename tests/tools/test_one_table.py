@@ -56,6 +56,7 @@ TALK = [
     "<\uff5ctool\u2581call\u2581begin\uff5c> opens one.",
     '{"name":"get_weather","description":"W","parameters":{"type":"object","properties":{}}}',
     '{"name":"get_weather","parameters":{"type":"object","properties":{}}}',
+    'It emits "<tool_call>{" before the call.', "Use <function_calls> <invoke name=..> tags.",
     "<think> is a tag.", "<think> opens and </think> closes.", "The closing tag is:\n\n    </think>\n\nAs shown.",
     "The closing tag is:\n\n</think>\n\nas shown.", "- </think>\n- <think>", "Put it after\n</think>\nand go.",
     "1. </think>\n2. <think>", "| </think> | end |", "<think>\n...\n</think>\n\nis the format.", "[later]",
@@ -70,6 +71,11 @@ def test_talk_is_no_fault(text: str) -> None:
     document = whole({"content": text}, usage={"prompt_tokens": 9, "completion_tokens": 9, "total_tokens": 18})
     exchange = decode(captured(orjson.dumps(document), case(), stream=False))
     assert faults(exchange, PROFILES["openai"]) == ()
+
+
+def test_blank_lines_are_read_in_one_go() -> None:
+    """A thought of 200,000 blank lines; a reader that begins anew at each would take hours."""
+    assert both(said("a" + "\n" * 200_000 + "</think>\n\nSunny."))[1] == ["parser:thinking_leak"]
 
 
 LEFT = [

@@ -75,7 +75,7 @@ MISTAKES = [
     ('{"messages": [{"role": "user"}], "tools": [{"type": "function", "function": {}}]}', "a tool must be"),
     ('{"messages": [{"role": "user"}], "tools": [{"name": "f"}]}', "a tool must be"),
     ('{"messages": [{"role": "user"}], "tools": [{"function": {"name": "f", "parameters": "{bad}"}}]}',
-     "`parameters` of the tool 'f' must be an object"),
+     "`parameters` of 'f' must be an object"),
     ('{"messages": [{"role": "user"}], "tool_choice": {"type": "function"}}', "a named `tool_choice` must be"),
     ('{"messages": [{"role": "user"}], "tool_choice": 5}', "`tool_choice` must be a word or an object"),
     ('{"messages": [{"role": "user"}], "id": 1}\n{"messages": [{"role": "user"}], "id": 1}', "two rows have the id"),
