@@ -9,6 +9,7 @@ import altair as alt
 from dashboard.evidence import Band, Count
 from dashboard.store_reader import Point
 from dashboard.words import number, quantity, stamp
+from monitor.results import Verdict
 
 BLUE, GREEN, ORANGE, RED, GRAY = "#2f8fd0", "#009e73", "#e69f00", "#d55e00", "#8a8f98"
 """After Okabe and Ito (2008), "Color Universal Design": told apart with any colour vision, on light and dark."""
@@ -85,6 +86,39 @@ def outcomes(counts: Sequence[Count]) -> ChartLike | None:
     bars = base.mark_bar(height=16).encode(color=alt.Color("kind:N", scale=kinds, legend=None))
     words = base.mark_text(align="left", dx=5, color=GRAY).encode(text="text:N")
     return alt.layer(bars, words).properties(height=alt.Step(28))
+
+
+def posterior(verdict: Verdict) -> ChartLike:
+    """What an identification thinks of each scheme, likeliest first."""
+    rows = [
+        {"scheme": str(one["name"])[:60], "posterior": one["posterior"], "text": f"{one['posterior']:.3g}"}
+        for one in verdict.details["schemes"]
+    ]
+    base = _chart(rows).encode(
+        y=alt.Y("scheme:N", sort=None, title=None, axis=alt.Axis(labelLimit=140)),
+        x=alt.X("posterior:Q", axis=None, scale=alt.Scale(domain=[0, 1.3])),
+        tooltip=[alt.Tooltip("scheme:N"), alt.Tooltip("text:N", title="posterior")],
+    )
+    words = base.mark_text(align="left", dx=5, color=GRAY).encode(text="text:N")
+    return alt.layer(base.mark_bar(height=16, color=BLUE), words).properties(height=alt.Step(28))
+
+
+def deviations(verdict: Verdict) -> ChartLike | None:
+    """Observed against predicted deviations, one dot per listed token; None where there are none (text alone)."""
+    dots = verdict.details.get("dots") or []
+    if not dots:
+        return None
+    most = max(1e-6, *(abs(float(value)) for dot in dots for value in dot))
+    scale = alt.Scale(domain=[-most, most], nice=False)
+    nearest = str(verdict.details.get("nearest"))[:60]
+    x = alt.X("predicted:Q", scale=scale, axis=alt.Axis(title=f"predicted for {nearest}, nats", tickCount=5))
+    y = alt.Y("observed:Q", scale=scale, axis=alt.Axis(title="observed, nats", tickCount=5))
+    rows = [{"predicted": float(a), "observed": float(b)} for a, b in dots]
+    line = _chart([{"predicted": at, "observed": at} for at in (-most, most)])
+    return alt.layer(
+        line.mark_line(color=GRAY, strokeDash=[5, 3]).encode(x=x, y=y),
+        _chart(rows).mark_circle(color=BLUE, size=24, opacity=0.5).encode(x=x, y=y),
+    ).properties(height=HEIGHT)
 
 
 def _rows(points: Sequence[Point], unit: str) -> list[Row]:

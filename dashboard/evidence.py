@@ -13,6 +13,9 @@ from monitor.wire.usage import read_usage
 SHOWN_RUNS = 3
 """Run ids that a verdict lists before it counts the rest."""
 
+DRAWN = frozenset({"dots", "schemes"})
+"""Details that are drawn instead of listed."""
+
 Kind = Literal["answered", "endpoint's fault", "reported apart"]
 
 
@@ -44,6 +47,11 @@ def band(verdicts: Iterable[Verdict]) -> Band:
     )
 
 
+def identified(verdicts: Iterable[Verdict]) -> Verdict | None:
+    """The newest identification that names something, None where there is none."""
+    return next((one for one in verdicts if one.detector == "identify" and one.details.get("schemes")), None)
+
+
 def _positive(value: Any) -> float | None:
     """A threshold that a logarithmic axis can draw, else None."""
     return float(value) if isinstance(value, int | float) and value > 0 else None
@@ -61,7 +69,7 @@ def evidence(verdict: Verdict) -> list[tuple[str, str]]:
         ("e-value", _optional(verdict.e_value)),
         ("smallest visible", _optional(verdict.mde, verdict.unit)),
         ("band", verdict.band),
-        *((spoken(name), _short(value)) for name, value in verdict.details.items()),
+        *((spoken(name), _short(value)) for name, value in verdict.details.items() if name not in DRAWN),
         ("at", f"{stamp(verdict.at)} UTC"),
         ("fingerprint", verdict.fingerprint[:16] if verdict.fingerprint else None),
         ("runs", _runs(verdict.run_ids)),

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import streamlit as st
 
 from dashboard import cards, charts, session
-from dashboard.evidence import band, outcome_counts
+from dashboard.evidence import band, identified, outcome_counts
 from dashboard.exchange_table import table, what_was_said
 from dashboard.store_reader import EndpointNow
 from dashboard.view import detectors_of, overall_mark, worst_first
@@ -82,6 +82,24 @@ def _fidelity(endpoint: EndpointNow, window: timedelta) -> None:
     )
 
 
+def _identity(endpoint: EndpointNow) -> None:
+    """What an identification saw; nothing where there was none."""
+    verdict = identified(endpoint.verdicts)
+    if verdict is None:
+        return
+    st.subheader("What is served", anchor=False)
+    st.text(verdict.reason)
+    left, right = st.columns(2)
+    with left:
+        _chart("Posterior of each scheme", "How sure it is that this scheme is what is served.",
+               charts.posterior(verdict))  # fmt: skip
+    dots = charts.deviations(verdict)
+    if dots is not None:
+        with right:
+            _chart("Observed against predicted deviations", "Each dot is a listed token; on the line the prediction "
+                   "is exact.", dots)  # fmt: skip
+
+
 def _over_time(endpoint: EndpointNow, exchanges: Sequence[Exchange]) -> None:
     st.subheader("Over time", anchor=False)
     chosen = st.segmented_control("Window", list(WINDOWS), default="24 h", required=True, label_visibility="collapsed")
@@ -107,6 +125,7 @@ def _draw(name: str) -> None:
     _header(endpoint, datetime.now(UTC))
     cards.figures(endpoint, FIGURES)
     _verdicts(endpoint)
+    _identity(endpoint)
     exchanges = session.exchanges(name)
     _over_time(endpoint, exchanges)
     st.subheader("Last exchanges", anchor=False)

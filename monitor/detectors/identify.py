@@ -27,10 +27,12 @@ from monitor.results import Evidence, Metric, Status, Verdict
 from monitor.stats.checks import Floats
 from monitor.stats.hypotheses import FAITHFUL, GOLDEN, UNEXPLAINED, Candidate
 from monitor.stats.matched import Match
+from monitor.stats.matched_space import centred
 from monitor.tolerances import FULL, precision_class
 
 _FULL_BITS = 16
 _SHOWN = 6
+_DOTS = 200
 _WHOLE = 0.95
 
 
@@ -115,7 +117,7 @@ class Identify:
         return Finding(
             status=status, cause=cause, reason=_sentence(found, first, status, evidence),
             effect=min(1.0, outside), low=min(1.0, outside), high=min(1.0, 1 - inside), n=found.n, threshold=self.sure,
-            details=_details(found),
+            details={**_details(found), "dots": _dots(evidence, found.nearest.name) if found.nearest else []},
         )  # fmt: skip
 
     def _status(self, inside: float, outside: float) -> Status:
@@ -201,6 +203,16 @@ def _sentence(found: Match, first: Candidate, status: Status, evidence: Evidence
         first.family == FAITHFUL
     ) else first.posterior  # fmt: skip
     return text + f"what is served {verb} {family}{share}, posterior {posterior:.3g}; declared is {declared}"
+
+
+def _dots(evidence: Evidence, variant: str) -> list[tuple[float, float]]:
+    """Predicted and observed deviation of listed tokens, nats, each less the mean of its position: for a picture."""
+    observed, predicted = deviations(evidence, variant)
+    if not observed:
+        return []
+    x, y = (np.concatenate([centred(row) for row in rows]) for rows in (predicted, observed))
+    step = max(1, -(-x.size // _DOTS))
+    return [(round(a, 4), round(b, 4)) for a, b in zip(x[::step].tolist(), y[::step].tolist(), strict=True)]
 
 
 def _details(found: Match) -> dict[str, Any]:

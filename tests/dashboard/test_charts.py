@@ -5,9 +5,20 @@ from typing import Any
 
 import pytest
 
-from dashboard.charts import FLOOR_NATS, HEIGHT, ChartLike, fidelity, log_ticks, outcomes, over_time
+from dashboard.charts import (
+    FLOOR_NATS,
+    HEIGHT,
+    ChartLike,
+    deviations,
+    fidelity,
+    log_ticks,
+    outcomes,
+    over_time,
+    posterior,
+)
 from dashboard.evidence import Band, Count
 from dashboard.store_reader import Point
+from monitor.results import Verdict
 from tests.dashboard.scenes import NOW
 
 BAND = Band(pass_nats=0.012, fail_nats=0.045)
@@ -130,3 +141,27 @@ def test_charts_of_one_page_have_one_height() -> None:
     for chart in (over_time([at(0, 1.0)], unit="ms"), fidelity([at(0, 1.0)], BAND)):
         assert chart is not None
         assert chart.to_dict()["height"] == HEIGHT
+
+
+def identification(**details: Any) -> Verdict:
+    schemes = [{"name": "Q8_0", "family": "8-bit", "posterior": 0.97, "twins": []},
+               {"name": "golden", "family": "bf16-class", "posterior": 0.03, "twins": []}]  # fmt: skip
+    return Verdict(
+        verdict_id="v", endpoint="acme/m", detector="identify", detector_version=2, at=NOW, status="suspect",
+        cause="weights: Q8_0", statistic="coarser_posterior", effect=0.97, unit="share", low=0.97, high=0.97, n=20,
+        threshold=0.99, p_value=None, e_value=None, mde=None, band=None, reason="after 20 prompts", run_ids=("r",),
+        fingerprint=None, details={"schemes": schemes, "nearest": "Q8_0", **details},
+    )  # fmt: skip
+
+
+def test_the_posterior_is_drawn_likeliest_first() -> None:
+    bars = layers(posterior(identification()))["bar"]
+    assert [(row["scheme"], row["posterior"]) for row in bars] == [("Q8_0", 0.97), ("golden", 0.03)]
+
+
+def test_deviations_are_drawn_on_equal_axes_and_not_at_all_for_text() -> None:
+    chart = deviations(identification(dots=[(0.1, 0.12), (-0.3, -0.2)]))
+    assert [(row["predicted"], row["observed"]) for row in layers(chart)["circle"]] == [(0.1, 0.12), (-0.3, -0.2)]
+    assert scale(chart, "x", "circle")["domain"] == scale(chart, "y", "circle")["domain"] == [-0.3, 0.3]
+    assert deviations(identification(dots=[])) is None
+    assert deviations(identification()) is None
