@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 ARGS ?=
 
-.PHONY: demo test test-vllm lint bench bench-wire bench-store bench-peers clean
+.PHONY: demo test test-vllm lint bench bench-wire bench-store bench-peers bench-stats clean
 
 $(STAMP): pyproject.toml constraints.txt Makefile
 	$(PYTHON) -m venv $(VENV)
@@ -39,6 +39,9 @@ bench-store: $(STAMP)  ## The store's reads at 1, 5 and 20 million observations 
 bench-peers: $(STAMP)  ## guidellm and aiperf beside our client (needs gcc; installs them under ~/.cache, 3 GB).
 	PYTHON=$(PYTHON) sh benchmarks/peers/install.sh
 	$(BIN)/python -m benchmarks peers
+
+bench-stats: $(STAMP)  ## Error rates and power of verdicts: simulated, and on real endpoints (records once; long).
+	$(BIN)/python -m benchmarks stats fidelity identify
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks

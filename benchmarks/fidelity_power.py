@@ -2,17 +2,21 @@
 
 The curves of detectors come from audits that do not stop. MMD is the stratified test of `monitor.stats.mmd` with the
 Hamming kernel, six answers to each prompt against twelve golden ones (arXiv 2410.20247 with its permutation corrected).
+Tracking asks one prompt for one token with logprobs, n times before and n times after a change from F16, and permutes
+(the published test of a change; it needs a right start). llama.cpp repeats itself exactly, so one answer stands for n.
 Writes the picture to docs/power.svg.
 """
 
+import math
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks.fidelity_audits import ALPHA, Case, audited, case_of
-from benchmarks.fidelity_records import SAMPLE_TOKENS, many, recorded
+from benchmarks.fidelity_records import SAMPLE_TOKENS, Recorded, many, recorded
 from benchmarks.power_picture import Curve, svg
 from benchmarks.report import Report
 from jobs.audit import listens_to
@@ -21,13 +25,15 @@ from jobs.settings import catalogues
 from monitor.stats.mmd import hamming_kernel, stratified_mmd
 
 NAME = "fidelity-power"
-ENDPOINTS = ("Q4_0", "T 0.7")
+ENDPOINTS = ("Q8_0", "Q5_0", "Q4_0", "kv-4", "T 0.7")
+MOST_REPEATS = 12
 AUDITS = 20
 NEVER = 1e-290
 PAD = -1
 LABELS = {
     "logprob_fidelity": "KL of 20 logprobs", "logprob_profile": "KL profile", "greedy_flips": "greedy flips, text",
     "sampler": "sampler, text", "mmd": "MMD, text (published test)",
+    "tracking": "one token tracked since a right start (published test)",
 }  # fmt: skip
 
 
@@ -41,13 +47,16 @@ def run(report: Report) -> None:
     folder = home / "fidelity" / scorer.fingerprint.digest[:12]
     detectors = [one for kind in (catalogues().detectors or {}).values() if listens_to(one := kind())]
     panels: dict[str, list[Curve]] = {}
+    start = recorded("F16", folder, home, scorer, report.note)
     for name in ENDPOINTS:
         record = recorded(name, folder, home, scorer, report.note)
-        listed = case_of(record, scorer.fingerprint, detectors, text_only=False)
-        text = case_of(record, scorer.fingerprint, detectors, text_only=True)
+        listed, text = (
+            replace(case_of(record, scorer.fingerprint, detectors, text_only=by_text), precision="f16")
+            for by_text in (False, True)
+        )
         panels[name] = [
             *_curves(listed, ("logprob_fidelity", "logprob_profile")), *_curves(text, ("greedy_flips", "sampler")),
-            _mmd(many(name, folder, home, scorer, report.note)),
+            _mmd(many(name, folder, home, scorer, report.note)), _tracking(start, record),
         ]  # fmt: skip
     rows = [[name, *(one.tokens_to(0.8) for one in curves)] for name, curves in panels.items()]
     report.table(
@@ -95,6 +104,25 @@ def _mmd(answers: tuple[Sequence[Sequence[Sequence[int]]], Sequence[Sequence[Seq
             path.append((sum(len(ids) for at in chosen for ids in served[at]), test.p_value <= ALPHA))
         paths.append(path)
     return Curve.of(LABELS["mmd"], paths)
+
+
+def _tracking(before: Recorded, after: Recorded) -> Curve:
+    """Power of the test of a change by the tokens after it: a permutation p of 2 / C(2n, n) once answers differ."""
+    usual, now = _first_logprobs(before), _first_logprobs(after)
+    paths = [
+        [(n, usual[name] != now[name] and 2 / math.comb(2 * n, n) <= ALPHA) for n in range(1, MOST_REPEATS + 1)]
+        for name in usual.keys() & now.keys()
+    ]
+    return Curve.of(LABELS["tracking"], paths)
+
+
+def _first_logprobs(one: Recorded) -> dict[str, dict[str, float | None]]:
+    """Logprobs that are listed for the first token of each greedy answer, by prompt."""
+    greedy = [each for each in one.record.exchanges if each.exchange_id.startswith("greedy")]
+    return {
+        each.exchange_id: {top.token: top.logprob for top in each.choice.logprobs[0].top}
+        for each in greedy if each.answered and each.choice.logprobs
+    }  # fmt: skip
 
 
 def _padded(answers: Sequence[Sequence[int]]) -> np.ndarray:

@@ -114,6 +114,9 @@ class CallSlots:
             self.flags["missing_index"] = None
             return self._slot_without_index(call)
         slot = self.by_index.get(call.number)
+        if slot is not None and not call.id and not slot.id and self._begins(call) and self._finished(slot, call):
+            self.flags["index_reused"] = None
+            return None
         if slot is None or not call.id or not slot.id or call.id == slot.id:
             return slot
         if call.name and self._finished(slot, call):
@@ -121,6 +124,10 @@ class CallSlots:
             return None
         self.flags["id_unstable"] = None
         return slot
+
+    def _begins(self, call: CallDelta) -> bool:
+        """Whether a delta has what only the first one of a call has: a name, and arguments from their start."""
+        return bool(call.name) and call.arguments.lstrip().startswith("{")
 
     def _slot_without_index(self, call: CallDelta) -> _Slot | None:
         if call.id:
