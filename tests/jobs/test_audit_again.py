@@ -10,6 +10,7 @@ import pytest
 
 from jobs import audit_again, evidence_folder
 from jobs.audit import Audited
+from jobs.judging import golden_side as computed
 from jobs.pipeline import Judged, Probed
 from jobs.settings import catalogues
 from monitor import decision
@@ -78,6 +79,43 @@ def test_a_number_that_was_changed_is_noticed(
     same = told(capsys)
     assert not same["logprob_fidelity"]
     assert same["greedy_flips"]
+
+
+def test_sums_over_tokens_may_differ_by_the_noise_of_batches_and_effects_may_not(
+    config: Config, evidence: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A millionth of a nat per token: of 128 tokens, 1e-4 is granted to a detail of 0.05, and 2e-4 is not."""
+
+    def slope(by: float) -> Callable[[list[dict[str, Any]]], object]:
+        return lambda rows: [row["details"].update(kl_slope=row["details"]["kl_slope"] + by)
+                             for row in rows if row["detector"] == "logprob_profile"]  # fmt: skip
+
+    rows = json.loads(next(evidence.glob("*/verdicts.json")).read_text())
+    (profile,) = (row for row in rows if row["detector"] == "logprob_profile")
+    step = 1e-6 * profile["n"]
+    changed(evidence, lambda rows: [row["details"].update(kl_slope=0.0) for row in rows
+                                    if row["detector"] == "logprob_profile"])  # fmt: skip
+    audit_again.run(config, str(evidence), as_json=True)
+    assert not told(capsys)["logprob_profile"]
+    changed(evidence, slope(profile["details"]["kl_slope"] + 0.9 * step))
+    audit_again.run(config, str(evidence), as_json=True)
+    assert told(capsys)["logprob_profile"]
+
+
+def test_golden_answers_are_drawn_only_for_verdicts_that_need_them(
+    config: Config, evidence: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The evidence of an audit holds no verdict of a detector that compares with golden answers."""
+    asked: list[set[str]] = []
+
+    def golden_side(records: Any, scorer: Any, detectors: Any, **options: Any) -> Any:
+        asked.append({one.kind for one in detectors})
+        return computed(records, scorer, detectors, **options)
+
+    monkeypatch.setattr(audit_again, "golden_side", golden_side)
+    audit_again.run(config, str(evidence), as_json=True)
+    assert asked
+    assert all("two_sample" not in kinds for kinds in asked)
 
 
 def test_missing_runs_and_verdicts_on_several_runs_are_refused(config: Config, evidence: Path) -> None:
