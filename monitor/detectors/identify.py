@@ -205,14 +205,14 @@ def _sentence(found: Match, first: Candidate, status: Status, evidence: Evidence
     return text + f"what is served {verb} {family}{share}, posterior {posterior:.3g}; declared is {declared}"
 
 
-def _dots(evidence: Evidence, variant: str) -> list[tuple[float, float]]:
+def _dots(evidence: Evidence, variant: str) -> list[list[float]]:
     """Predicted and observed deviation of listed tokens, nats, each less the mean of its position: for a picture."""
     observed, predicted = deviations(evidence, variant)
     if not observed:
         return []
     x, y = (np.concatenate([centred(row) for row in rows]) for rows in (predicted, observed))
     step = max(1, -(-x.size // _DOTS))
-    return [(round(a, 4), round(b, 4)) for a, b in zip(x[::step].tolist(), y[::step].tolist(), strict=True)]
+    return [[round(a, 4), round(b, 4)] for a, b in zip(x[::step].tolist(), y[::step].tolist(), strict=True)]
 
 
 def _details(found: Match) -> dict[str, Any]:
