@@ -66,8 +66,8 @@ def _convert(source: Path, fresh: Path) -> None:
         tokenizer = transformers.AutoTokenizer.from_pretrained(source.parent, **place)
         config = transformers.AutoConfig.from_pretrained(source.parent, **place)
         model = _dequantised(source, config)
-    # The package gguf raises NotImplementedError for block types that it has no code for.
-    except (OSError, ValueError, KeyError, NotImplementedError) as error:
+    # RuntimeError covers what gguf raises for block types that it does not know, and torch for tensors that do not fit.
+    except (OSError, ValueError, KeyError, RuntimeError) as error:
         raise GoldenError(f"{source}: transformers cannot read this GGUF: {error}") from error
     model.save_pretrained(fresh)
     tokenizer.save_pretrained(fresh)
