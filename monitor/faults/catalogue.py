@@ -39,7 +39,7 @@ _CALLS = (
     Fault(number=12, name="missing_index", layer="protocol", forms=_STREAM, title="Call deltas without index",
           symptom="pieces of several calls do not say which call they belong to"),
     Fault(number=13, name="index_reused", layer="protocol", forms=_STREAM, title="Parallel calls under one index",
-          symptom="a second call, with an id of its own, comes under the index of a finished one"),
+          symptom="a second call comes under the index of a finished one"),
     Fault(number=14, name="name_repeated", layer="protocol", forms=_STREAM, title="Name of a call repeated or split",
           symptom="the name comes again in later deltas, or in pieces"),
 )  # fmt: skip
