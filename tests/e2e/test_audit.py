@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from jobs.audit import NAMING_ANSWERS, UNSURE_ANSWERS
+from jobs.audit import UNSURE_ANSWERS
 from jobs.golden import MODEL, ensure_gguf
 from tests.e2e.test_main_job import environment
 from tests.lab.server import llama_server
@@ -53,8 +53,8 @@ def test_faithful_passes_degraded_fails_and_the_evidence_says_the_same(folder: P
     assert (faithful["status"], faithful["cause"]) == ("pass", None), faithful["reason"]
     assert faithful["usd"] < 0.005
     assert (degraded["status"], degraded["cause"]) == ("fail", "weights"), degraded["reason"]
-    # Four tokens an answer; the name takes 32 answers, and up to 96 while it is unsure.
-    assert 4 * NAMING_ANSWERS <= degraded["tokens_out"] <= 4 * UNSURE_ANSWERS
+    # At most four tokens an answer; the name takes 32 answers, and up to 96 while it is unsure.
+    assert degraded["tokens_out"] <= 4 * UNSURE_ANSWERS
     assert next(tokens for tokens, log_e in degraded["path"] if log_e > 6.9) <= 64
     assert degraded["usd"] is None
     assert told.count("evidence") >= 2  # the running evidence is shown
