@@ -46,6 +46,8 @@ class Load:
 class ThroughAsyncClient:
     """Our transport under `httpx.AsyncClient`: what the client object itself costs."""
 
+    secrets = ()
+
     def __init__(self, transport: WireTransport) -> None:
         self._http = httpx.AsyncClient(transport=transport, trust_env=False)
 

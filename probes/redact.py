@@ -19,7 +19,8 @@ _DECODED_BYTES = 4 * 1024
 a tenth of a millisecond."""
 
 _ESCAPED = re.compile(rb"\\+(?:u00|x)([2-7][0-9a-fA-F])|%([2-7][0-9a-fA-F])|&#[xX]0*([2-7][0-9a-fA-F]);|&#0*(\d{2,3});")
-_MARKS = (b"\\u00", b"\\x", b"%", b"&#")
+_MARKS = ((b"\\", b"\\u00"), (b"\\", b"\\x"), (b"%", b"%"), (b"&", b"&#"))
+"""How escapes begin, each behind its first byte: one byte is found twenty times as fast as several."""
 
 
 class Redactor:
@@ -45,7 +46,7 @@ class Redactor:
             return capture
         capture = replace(
             capture,
-            headers=tuple((self.text(name), self.text(value)) for name, value in capture.headers),
+            headers=self._headers(capture.headers),
             reads=self._body(capture),
         )
         if not capture.reads or not self._is_short(capture) or not self._holds(encode(decode(capture))):
@@ -68,6 +69,12 @@ class Redactor:
             start += len(read.data)
         return tuple(cleaned)
 
+    def _headers(self, headers: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+        """All of them are searched at once; a secret holds no line end."""
+        if not self._holds("\n".join([part for header in headers for part in header]).encode("utf-8", "replace")):
+            return headers
+        return tuple((self.text(name), self.text(value)) for name, value in headers)
+
     def _body(self, capture: Capture) -> tuple[Read, ...]:
         packing = content_encoding(capture.headers)
         if is_plain(packing):
@@ -88,7 +95,7 @@ class Redactor:
             return True
         if b"\\" in data and self._finds(data.replace(b"\\", b"")):
             return True
-        marked = bool(self._keys) and any(mark in data for mark in _MARKS)
+        marked = bool(self._keys) and any(first in data and mark in data for first, mark in _MARKS)
         return marked and self._finds(_ESCAPED.sub(_plain, data).replace(b"\\", b""))
 
     def _finds(self, data: bytes) -> bool:
