@@ -31,7 +31,7 @@ test-vllm: $(STAMP)  ## The golden engines against a real vLLM: 3.4 GB to instal
 	nice -n 5 $(BIN)/pytest -m vllm -s tests/engines/test_vllm.py
 
 bench-wire: $(STAMP)  ## The transport against known truth (needs gcc).
-	$(BIN)/python -m benchmarks wire
+	$(BIN)/python -m benchmarks wire wire-scenarios
 
 bench-store: $(STAMP)  ## The store's reads at 1, 5 and 20 million observations (8 GB of disk, some minutes).
 	$(BIN)/python -m benchmarks store
@@ -41,7 +41,7 @@ bench-peers: $(STAMP)  ## guidellm and aiperf beside our client (needs gcc; inst
 	$(BIN)/python -m benchmarks peers
 
 bench-stats: $(STAMP)  ## Error rates and power of verdicts: simulated, and on real endpoints (records once; long).
-	$(BIN)/python -m benchmarks stats fidelity identify
+	$(BIN)/python -m benchmarks stats fidelity fidelity-power identify
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks

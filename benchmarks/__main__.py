@@ -3,6 +3,7 @@
 import importlib
 import pkgutil
 import sys
+from collections.abc import Iterable, Sequence
 from types import ModuleType
 
 import benchmarks
@@ -16,10 +17,17 @@ def found() -> dict[str, ModuleType]:
     return {module.NAME: module for module in modules if hasattr(module, "NAME") and hasattr(module, "run")}
 
 
+def meant(wanted: Sequence[str], known: Iterable[str]) -> list[str]:
+    """Those of the names `known` that `wanted` means: a whole name means itself alone, else all that begin with it."""
+    names = sorted(known)
+    chosen = {name for one in wanted for name in names if name == one or (one not in names and name.startswith(one))}
+    return [name for name in names if name in chosen or not wanted]
+
+
 def main(wanted: list[str]) -> int:
-    """Run the benchmarks whose names begin with one of `wanted`; all without any. Returns the exit code."""
+    """Run the benchmarks that `wanted` means; all without any. Returns the exit code."""
     known = found()
-    chosen = [name for name in sorted(known) if not wanted or any(name.startswith(prefix) for prefix in wanted)]
+    chosen = meant(wanted, known)
     if not chosen:
         sys.stderr.write(f"no benchmark is called {' or '.join(wanted)}: there are {', '.join(sorted(known))}\n")
         return 2

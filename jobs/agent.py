@@ -67,7 +67,8 @@ class Agent:
     Parameters
     ----------
     config, backlog, store, clock
-        What to run, where rows go, who takes them over, and what time it is.
+        What to run, where rows go, who takes them over, and what time it is. What the backlog could hand to nobody in
+        the end is for its owner to name.
     client_for
         Makes the client of an endpoint.
     lag
@@ -90,7 +91,7 @@ class Agent:
         self._turns = Turns(clock)
         self._alarm = Alarm(clock, self.look, speed=speed)
         self._pushing = Pushing(backlog, store)
-        self._notes = AgentNotes(backlog.spool.notes())
+        self._notes = AgentNotes(backlog.notes())
         self._running: dict[Pair, tuple[Due, asyncio.Task[None]]] = {}
         self._held: dict[Pair, list[Slot]] = {}
         self._timetable = Timetable((), {})

@@ -19,6 +19,9 @@ log = logging.getLogger(__name__)
 COMPARE_EVERY_S = 5.0
 STEP_S = 1.0
 LOOK_AGAIN_S = 10.0
+MOST_RINGS = 1000
+"""So many rings may be under way. The next one is often due before APScheduler has seen that the last one ended; with
+its default of one it would drop it, and nobody would ring again."""
 
 
 class Alarm:
@@ -57,7 +60,8 @@ class Alarm:
         # A millisecond later, so that rounding never wakes us just before the slot.
         when = datetime.now(UTC) + timedelta(seconds=delay_s, milliseconds=1)
         self._scheduler.add_job(
-            self._ring, "date", id="wake", replace_existing=True, run_date=when, misfire_grace_time=None
+            self._ring, "date", id="wake", replace_existing=True, run_date=when, misfire_grace_time=None,
+            max_instances=MOST_RINGS,
         )  # fmt: skip
 
     async def _ring(self) -> None:

@@ -100,14 +100,16 @@ class AlertReads:
         since = now - FIRST_LOOK if self._looked_at is None else self._looked_at - OVERLAP
         told = await self._store.read(_Verdicts, "alert-verdicts", since=since.isoformat())
         samples = await self._store.read(_Samples, "alert-samples", since=(now - self._over).isoformat())
-        found = Facts(
+        return Facts(
             now=now, endpoints=self._endpoints, samples=grouped(samples.samples), verdicts=told.verdicts,
             maintained=told.maintained, past=await self._hours(now), tallies=await self._tallies(now),
             heard=force.heard, outages=state.outages, patience_s=self._patience_s,
             slow_since={one.endpoint: one.opened_at for one in state.incidents.values() if one.topic == "speed"},
         )  # fmt: skip
-        self._looked_at = now
-        return found
+
+    def acted_on(self, facts: Facts) -> None:
+        """Say that all that follows from `facts` is kept: from now on verdicts are read from about then."""
+        self._looked_at = facts.now
 
     async def exchanges(self, endpoint: str, limit: int = 200) -> tuple[Exchange, ...]:
         """The newest exchanges of an endpoint."""

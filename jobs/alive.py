@@ -31,6 +31,16 @@ def judge_spool(spool: Path) -> Path:
     return spool.with_name("judge-spool.sqlite")
 
 
+def alerts_spool(spool: Path) -> Path:
+    """And that of who looks after alerts."""
+    return spool.with_name("alerts-spool.sqlite")
+
+
+def traffic_spool(spool: Path) -> Path:
+    """And that of real traffic."""
+    return spool.with_name("traffic-spool.sqlite")
+
+
 @asynccontextmanager
 async def showing_life(
     spool: Path, clock: Clock, every_s: float = EVERY_S, *, more: Callable[[], Mapping[str, object]] = dict

@@ -30,7 +30,7 @@ from monitor.codec import plain
 from monitor.config_types import Config
 from monitor.detectors.identify import Identify
 from monitor.errors import StoreError, UsageError
-from monitor.ports import Scorer
+from monitor.ports import JudgesAlone, Scorer
 from monitor.results import Verdict
 from storage.arrays import GONE
 
@@ -121,7 +121,10 @@ def _computed(config: Config, kept: Kept, golden: dict[str, Scorer], console: Co
 
 def _require_one_run(verdict: Verdict, config: Config) -> None:
     """Refuse a verdict that rests on more than its own runs."""
-    looks_back = any(one.kind == verdict.detector and one.looks_back for one in config.detectors)
+    detector = next((one for one in config.detectors if one.kind == verdict.detector), None)
+    looks_back = detector is not None and detector.looks_back > 0
+    if isinstance(detector, JudgesAlone):
+        looks_back = bool(verdict.details.get("n_before"))
     if looks_back or verdict.detector == decision.KIND:
         raise UsageError(f"{verdict.verdict_id}: {verdict.detector} rests on earlier runs of the endpoint too; only "
                          "verdicts on their own runs can be computed again")  # fmt: skip

@@ -85,12 +85,19 @@ def made(
 
 
 def questions(*, text_only: bool) -> dict[str, Callable[[int, bool], Probe | None]]:
-    """What makes the probe of the n-th round of a kind: few tokens, since one may stop after each round."""
+    """What makes the probe of the n-th round of a kind: few tokens, since one may stop after each round.
+
+    Each kind has a half of the pool for itself: an audit asks no prompt twice.
+    """
     kinds: Mapping[str, Any] = catalogues(detectors=False).probes
+    starts = {"greedy": 0, "sample": N_PROMPTS // 2}
 
     def made(kind: str, at: int, options: Mapping[str, Any]) -> Probe | None:
-        skip = at * PER_ROUND
-        return kinds[kind](prompts=PER_ROUND, skip=skip, **options) if skip + PER_ROUND <= N_PROMPTS else None
+        asked = at * PER_ROUND
+        if asked + PER_ROUND > N_PROMPTS // 2:
+            return None
+        probe: Probe = kinds[kind](prompts=PER_ROUND, skip=starts[kind] + asked, **options)
+        return probe
 
     def greedy(at: int, by_text: bool) -> Probe | None:
         # With logprobs every token says much, and other prompts say more than longer answers; text says little.

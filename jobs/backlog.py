@@ -28,6 +28,13 @@ class Backlog:
         """Whether something waits for room in the spool."""
         return bool(self._waiting)
 
+    def notes(self) -> Mapping[str, bytes]:
+        """What the writer noted, with what waits."""
+        found = dict(self.spool.notes())
+        for _batch, notes in self._waiting:
+            found.update(notes)
+        return found
+
     def append(self, batch: Batch, notes: Notes = NONE) -> None:
         """Hand over one atomic batch, with what is to be known again after a restart."""
         self._waiting.append((batch, notes))

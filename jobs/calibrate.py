@@ -115,7 +115,7 @@ def _folder(folder: Path, plan: Plan, report: Callable[[str], None]) -> _Subject
     files = {}
     for path in plan.ggufs:
         report(f"looking into {path}")
-        files[f"llama.cpp {full_precision(path, folder)}"] = path
+        files[f"llama.cpp {full_precision(path, folder, report)}"] = path
     if len(files) < len(plan.ggufs):
         raise UsageError("--gguf: two files of one type; give one of each")
     served = [Served(name=name, gguf=path) for name, path in files.items()]

@@ -1,8 +1,10 @@
 """Writes the generated pages of the documentation: ``python -m jobs.docs_pages``. A test checks that they are fresh."""
 
+import ast
 import dataclasses
 import importlib
 import inspect
+import textwrap
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -53,14 +55,13 @@ def _fields(thing: Any) -> str:
 
 
 def _field_docs(thing: Any) -> dict[str, str]:
-    """The string under each field of the class, by field name."""
-    lines = inspect.getsource(thing).splitlines()
+    """The first paragraph of the string under each field of the class, by field name."""
+    body = ast.parse(textwrap.dedent(inspect.getsource(thing))).body[0]
     found: dict[str, str] = {}
-    for line, following in pairwise(lines):
-        name, colon, _ = line.strip().partition(":")
-        text = following.strip()
-        if colon and name.isidentifier() and text.startswith('"""') and text.endswith('"""'):
-            found[name] = text.strip('"')
+    for field, following in pairwise(body.body if isinstance(body, ast.ClassDef) else ()):
+        match field, following:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                found[name] = " ".join(text.partition("\n\n")[0].split())
     return found
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from jobs import doctor_machine as machine
 from jobs import doctor_service as service
-from jobs.alive import judge_spool
+from jobs.alive import alerts_spool, judge_spool, traffic_spool
 from jobs.doctor import Check
 from jobs.health import health
 from jobs.secret_files import WithSecretFiles
@@ -38,6 +38,6 @@ def checks(path: Path, environ: Mapping[str, str], clock: Clock, store_url: str 
         partial(service.keys, config, known.exposed),
         partial(service.golden, config),
         partial(service.store, config, store_url or config.store.listen.url, clock, version(), len(MIGRATIONS)),
-        partial(service.spools, (spool, judge_spool(spool), spool.with_name("alerts-spool.sqlite"))),
+        partial(service.spools, (spool, judge_spool(spool), alerts_spool(spool), traffic_spool(spool))),
         lambda: service.processes(health(config, names, clock)),
     )

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from jobs.foreseeing import Foresight
 from jobs.judging import Drawn, GoldenSide, evidence_of, fed, golden_side, judge, judged_run
+from jobs.patience import set_within
 from jobs.store_client import StoreClient
 from jobs.tolerances import tolerances_for
 from monitor.codec import encode
@@ -59,7 +60,7 @@ class Judge:
                 log.warning("%s; trying again", error)
                 n_judged = 0
             if not n_judged:
-                await _wait(stop, POLL_EVERY_S)
+                await set_within(stop, POLL_EVERY_S)
 
     def take(self, config: Config) -> None:
         """Go on with another configuration; engines of references that it leaves as they were stay loaded.
@@ -189,11 +190,3 @@ def _past(verdicts: Sequence[Verdict], endpoint: str) -> Before:
     own = newest.get(endpoint)
     fleet.pop(endpoint, None)
     return Before(state=own.details.get("state") if own else None, others=fleet)
-
-
-async def _wait(stop: asyncio.Event, seconds: float) -> None:
-    try:
-        async with asyncio.timeout(seconds):
-            await stop.wait()
-    except TimeoutError:
-        return

@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from jobs.alert_reads import AlertReads, InForce
 from jobs.notify_routes import Sender, SendError, ping
 from jobs.outbox_drain import Drain
+from jobs.patience import set_within
 from jobs.store_client import StoreClient
 from monitor.alerting.changes import changes
 from monitor.alerting.evaluate import signals
@@ -64,7 +65,7 @@ class Notifier:
                 except Exception:  # judging goes on, and the heartbeat stays away
                     log.exception("alerts: our bug")
             self._drain.start_due()
-            await _wait(stop, DRAIN_EVERY_S)
+            await set_within(stop, DRAIN_EVERY_S)
         await self._drain.end()
 
     async def look(self) -> Stepped:
@@ -77,6 +78,7 @@ class Notifier:
         stepped = await asyncio.to_thread(self._step, state, facts, force)
         fresh = await self._deliveries(stepped.messages)
         self._keep([*_changed(force, stepped), *(("delivery", encode(one)) for one in fresh)])
+        self._reads.acted_on(facts)
         await self._store.push(self._spool)
         self._drain.waiting({one.delivery_id: one for one in (*force.deliveries, *fresh)})
         for message in stepped.messages:
@@ -126,11 +128,12 @@ class Notifier:
         beat = self._alerts.heartbeat
         if beat is None or (self._pinged_at is not None and (now - self._pinged_at).total_seconds() < beat.every):
             return
-        self._pinged_at = now
         try:
             await ping(beat)
         except SendError as error:
-            log.warning("alerts: the heartbeat %s", error)
+            log.warning("alerts: the heartbeat %s; pinging again after the next look", error)
+        else:
+            self._pinged_at = now
 
 
 def _changed(force: InForce, stepped: Stepped) -> list[tuple[str, bytes]]:
@@ -148,11 +151,3 @@ def patience_s(config: Config) -> float:
     """How long an agent may be silent: three times the shortest interval, at least ten minutes."""
     shortest = min((plan.every_s for plan in config.plans), default=LEAST_PATIENCE_S)
     return max(MISSED_RUNS * shortest, LEAST_PATIENCE_S)
-
-
-async def _wait(stop: asyncio.Event, seconds: float) -> None:
-    try:
-        async with asyncio.timeout(seconds):
-            await stop.wait()
-    except TimeoutError:
-        return

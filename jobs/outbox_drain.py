@@ -83,4 +83,7 @@ class Drain:
         except SendError as error:
             log.warning("route %s: %s; attempt %d", one.route, error, one.attempts + 1)
             return failed(one, str(error), self._clock.now())
+        except Exception:  # it counts as an attempt: else it would be tried for ever, and hold up its route
+            log.exception("route %s: our bug; attempt %d", one.route, one.attempts + 1)
+            return failed(one, "our bug, see the log of the judge", self._clock.now())
         return arrived(one, self._clock.now())

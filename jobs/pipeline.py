@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from jobs.judging import golden_side, judge
-from monitor.ports import Client, Clock, Detector, Probe, Scorer
+from monitor.ports import Client, Clock, Detector, JudgesAlone, Probe, Scorer
 from monitor.results import GoldenView, RunRecord, Tolerances, Verdict
 from monitor.summary import Summary, summarise
 from monitor.types import Capture, Endpoint
@@ -67,8 +67,8 @@ def judge_endpoint(
     probed: Probed, scorer: Scorer | None, detectors: Iterable[Detector], clock: Clock, *,
     tolerances: Tolerances | None = None,
 ) -> Judged:  # fmt: skip
-    """Score and judge what was probed. Detectors that look back are left out: here is no history."""
-    present = [one for one in detectors if not one.looks_back]
+    """Score and judge what was probed. Detectors that cannot do without history are left out: here is none."""
+    present = [one for one in detectors if not one.looks_back or isinstance(one, JudgesAlone)]
     golden = golden_side(probed.records, scorer, present, tolerances=tolerances)
     verdicts = judge(probed.endpoint, probed.records, golden, present, at=clock.now())
     return Judged(probed=probed, views=golden.views, verdicts=verdicts)

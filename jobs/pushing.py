@@ -20,6 +20,7 @@ class Pushing:
     def __init__(self, backlog: Backlog, store: StoreClient) -> None:
         self._backlog, self._store = backlog, store
         self._store_answers = True
+        self._bug: str | None = None
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -31,13 +32,12 @@ class Pushing:
             pushing.cancel()
 
     async def finish(self) -> None:
-        """Push what there is, and name what neither the spool nor the store could take."""
+        """Push what there is."""
         await self._push()
         if self._backlog.full:
             # The push may have made room.
             self._backlog.retry()
             await self._push()
-        self._backlog.say_what_is_lost()
 
     async def _forever(self) -> None:
         while True:
@@ -52,7 +52,12 @@ class Pushing:
             if self._store_answers:
                 log.warning("%s; results stay in the spool", error)
             self._store_answers = False
+        except Exception as error:  # what is in the spool stays there; a push that ended would leave it there for ever
+            if self._bug != repr(error):
+                log.exception("our bug; pushing again, results stay in the spool")
+            self._bug = repr(error)
         else:
+            self._bug = None
             if not self._store_answers:
                 log.info("the store is back")
             self._store_answers = True

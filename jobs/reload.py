@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
+from jobs.patience import set_within
 from jobs.secret_files import WithSecretFiles
 from jobs.settings import load_known
 from monitor.config_types import Config
@@ -33,7 +34,7 @@ class Following:
     path
         The file; the secret files that it names are watched as well.
     config
-        What was read from it at the start.
+        What was read from it at the start. The file is read once more here, so that no change since then is lost.
     environ, clock
         What ``${NAME}`` stands for, and when a mistake began.
     detectors
@@ -48,9 +49,9 @@ class Following:
         self.invalid_since: datetime | None = None
         self._path, self._environ, self._clock, self._detectors = path, environ, clock, detectors
         self._known = WithSecretFiles(environ, path.parent)
-        with suppress(WeighmasterError):  # learns which secret files there are
-            load_known(path, self._known, detectors=detectors)
-        self._taken = self._seen = self._stamp()
+        self._taken: Stamp = ()
+        self._seen: Stamp = ()
+        self._take()
 
     def look(self) -> bool:
         """Return whether there is another configuration now. Reads the file only after it has changed."""
@@ -58,8 +59,15 @@ class Following:
         self._seen = stamp
         if stamp == self._taken or stamp != before:
             return False
-        self._taken = stamp
         return self._take()
+
+    def look_safely(self) -> bool:
+        """Look; our own bugs are logged and change nothing, so that whoever looks goes on."""
+        try:
+            return self.look()
+        except Exception:
+            log.exception("our bug; %s is looked at again", self._path)
+            return False
 
     @contextmanager
     def followed(self, every_s: float = EVERY_S) -> Iterator[None]:
@@ -68,7 +76,7 @@ class Following:
 
         def follow() -> None:
             while not stop.wait(every_s):
-                self.look()
+                self.look_safely()
 
         thread = threading.Thread(target=follow, name="configuration")
         thread.start()
@@ -83,23 +91,41 @@ class Following:
         return {"config_invalid": self.invalid, "config_invalid_since": self.invalid_since}
 
     def _take(self) -> bool:
-        try:
-            found = load_known(self._path, self._known, detectors=self._detectors)
-        except WeighmasterError as error:
-            self.invalid, self.invalid_since = str(error), self.invalid_since or self._clock.now()
-            log.error(  # noqa: TRY400  # the message says all
-                "%s changed and is not valid; the configuration before it stays in force:\n%s", self._path, error
+        found = self._read()
+        if isinstance(found, str):
+            self.invalid, self.invalid_since = found, self.invalid_since or self._clock.now()
+            log.error(
+                "%s changed and is not valid; the configuration before it stays in force:\n%s", self._path, found
             )
             return False
         if self.invalid is not None:
             log.info("%s is valid again", self._path)
         self.invalid = self.invalid_since = None
-        self._taken = self._seen = self._stamp()
         before, self.config = self.config, _as_far_as_possible(self.config, found)
         if self.config == before:
             return False
         log.info("%s changed: the new configuration is in force", self._path)
         return True
+
+    def _read(self) -> Config | str:
+        """The configuration in the file, or what is wrong with it.
+
+        What is written while we read gets another stamp than the one from before, and so is seen at the next look.
+        Secret files that were not known have none from before: then all is read again.
+        """
+        while True:
+            self._taken = self._seen = self._stamp()
+            found = self._loaded()
+            if len(self._known.asked) + 1 == len(self._taken):
+                return found
+
+    def _loaded(self) -> Config | str:
+        try:
+            return load_known(self._path, self._known, detectors=self._detectors)
+        except WeighmasterError as error:
+            return str(error)
+        except Exception as error:  # noqa: BLE001  # its message and its traceback may hold a key
+            return f"{self._path}: cannot be read ({type(error).__name__}): our bug"
 
     def _stamp(self) -> Stamp:
         return tuple(_stamp_of(path) for path in (self._path, *self._known.asked))
@@ -108,7 +134,7 @@ class Following:
 def _stamp_of(path: Path) -> Stamp:
     try:
         found = path.stat()
-    except OSError:
+    except (OSError, ValueError):  # a path with a null byte is no path
         return (path, None)
     return (path, found.st_mtime_ns, found.st_ino, found.st_size)
 
@@ -150,10 +176,8 @@ async def with_each(following: Following, stop: asyncio.Event, work: Work, every
 
 async def _until_changed(following: Following, stop: asyncio.Event, turn: asyncio.Event, every_s: float) -> None:
     while not stop.is_set():
-        with suppress(TimeoutError):
-            async with asyncio.timeout(every_s):
-                await stop.wait()
+        await set_within(stop, every_s)
         # In a thread: reading must not hold up the loop that measures.
-        if not stop.is_set() and await asyncio.to_thread(following.look):
+        if not stop.is_set() and await asyncio.to_thread(following.look_safely):
             break
     turn.set()

@@ -11,7 +11,7 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from jobs.alive import judge_spool, showing_life
+from jobs.alive import alerts_spool, judge_spool, showing_life
 from jobs.backlog import Backlog
 from jobs.clients import client_of
 from jobs.clock import SystemClock
@@ -67,12 +67,13 @@ async def _agent(file: Following, store_url: str, stop: asyncio.Event) -> None:
 
     clock, path = SystemClock(), Path(file.config.agent.spool)
     spool = SqliteSpool(path, writer=f"agent-{file.config.vantage}")
+    backlog = Backlog(spool)  # one for all configurations: it holds what a full spool did not take
     store = StoreClient(store_url, token=_token(file.config))
     async with showing_life(path, clock, more=file.said), Heartbeat(clock).beating() as heartbeat:
 
         async def probe(config: Config, turn: asyncio.Event) -> None:
             agent = Agent(
-                config, Backlog(spool), store, clock,
+                config, backlog, store, clock,
                 lambda entry: client_of(entry, clock, heartbeat), lag=look_with(heartbeat),
             )  # fmt: skip
             await agent.run(turn, patience_s=lambda: 0.0 if stop.is_set() else CHANGE_S)
@@ -83,6 +84,7 @@ async def _agent(file: Following, store_url: str, stop: asyncio.Event) -> None:
         try:
             await with_each(file, stop, probe)
         finally:
+            backlog.say_what_is_lost()
             await store.aclose()
             spool.close()
 
@@ -116,7 +118,7 @@ async def _notify(config: Config, store_url: str, stop: asyncio.Event, file: Fol
     from jobs.notify import Notifier  # noqa: PLC0415  # nor httpx's client for routes
     from jobs.notify_routes import sender_of  # noqa: PLC0415
 
-    clock, path = SystemClock(), Path(config.agent.spool).with_name("alerts-spool.sqlite")
+    clock, path = SystemClock(), alerts_spool(Path(config.agent.spool))
     with only_one(path, "a judge that looks after alerts"):
         spool, store = SqliteSpool(path, writer="alerts"), StoreClient(store_url, token=_token(config))
         senders = {route.name: sender_of(route, clock) for route in config.alerts.routes}

@@ -11,8 +11,6 @@ from monitor.errors import UsageError
 
 log = logging.getLogger(__name__)
 
-DEFAULT_PATH = Path("weighmaster.yaml")
-
 
 def catalogues(*, detectors: bool = True) -> Catalogues:
     """Return the probes, detectors, protocols and dialects that exist.

@@ -1,8 +1,8 @@
 """Leaving an endpoint alone that asked for it: after 429 for as long as it said, after an empty account for an hour.
 
 Pure. The wait in every form is decoded by `monitor.wire.retry_after` (case TR-03), which takes at most two minutes at
-once from an endpoint; where it asked for more, or did not say, the wait doubles up to an hour with every run in which
-nothing was answered.
+once from an endpoint, a day from one whose account is empty; where a 429 asked for more, or did not say, the wait
+doubles up to an hour with every run in which nothing was answered.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from monitor.types import Exchange
 LEAST_S = 60.0
 """First wait after a 429 that did not say how long."""
 MOST_S = 3600.0
-"""Longest wait, and that after an exhausted quota which does not say when it is reset."""
+"""Longest wait of our own choice, and that after an exhausted quota which does not say when it is reset."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,8 @@ def reason(wait: Wait) -> str:
 
 
 def _said(exchange: Exchange) -> bool:
-    return exchange.retry_after_s is not None and "long_wait" not in exchange.flags
+    believed = exchange.outcome == "quota_exhausted" or "long_wait" not in exchange.flags
+    return exchange.retry_after_s is not None and believed
 
 
 def _wait_s(exchange: Exchange, n: int) -> float:

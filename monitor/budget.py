@@ -12,6 +12,8 @@ from monitor.types import Endpoint, Exchange
 from monitor.wire.usage import read_usage
 
 _MILLION = 1e6
+_REFUSED = frozenset({"rate_limited", "quota_exhausted", "auth_error", "unsupported_param", "http_4xx", "http_5xx"})
+_NOT_REACHED = frozenset({"connect_error", "tls_trust", "tls_dropped", "not_run"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +90,8 @@ def priced(endpoint: Endpoint, tokens_in: int, tokens_out: int) -> Amount:
 def cost_of(endpoint: Endpoint, exchanges: Iterable[Exchange], planned: Amount) -> Amount:
     """Return what the exchanges of a run cost, as the endpoint counted.
 
-    An answer without usage counts as its share of what was `planned`; a request that was refused counts nothing.
+    Without usage, a request counts as its share of what was `planned`, however it ended: a model works on for a client
+    that no longer waits. Nothing counts one that was refused, or was never sent.
     """
     asked = list(exchanges)
     tokens_in = tokens_out = 0
@@ -96,11 +99,19 @@ def cost_of(endpoint: Endpoint, exchanges: Iterable[Exchange], planned: Amount) 
         usage = read_usage(exchange.usage or {})
         told = usage.input_total, usage.generated
         share = planned.tokens_in // len(asked), planned.tokens_out // len(asked)
-        reached = exchange.answered or exchange.usage is not None or exchange.token_events
-        if reached:
+        if _may_cost(exchange):
             tokens_in += int(told[0]) if told[0] is not None else share[0]
             tokens_out += int(told[1]) if told[1] is not None else share[1]
     return priced(endpoint, tokens_in, tokens_out)
+
+
+def _may_cost(exchange: Exchange) -> bool:
+    """Whether a model may have worked on it: also behind a gateway that gave up, and where no word came back."""
+    if exchange.usage is not None or exchange.token_events or "gateway_timeout" in exchange.flags:
+        return True
+    if exchange.outcome in _NOT_REACHED:
+        return exchange.sent_ms is not None
+    return exchange.outcome not in _REFUSED
 
 
 def over(budget: Budget, spent: Spent, planned: Amount) -> str | None:

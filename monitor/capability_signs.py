@@ -6,7 +6,7 @@ from statistics import median_low
 from monitor.faults.find import find
 from monitor.faults.profiles import PROFILES
 from monitor.tools.case import parameters_of
-from monitor.tools.layers import EARLY_SHARE
+from monitor.tools.layers import cut_early, leaves_thought_out
 from monitor.tools.markup import call_in_text
 from monitor.tools.schemas import validate
 from monitor.tools.strict_json import read_object
@@ -41,10 +41,12 @@ def max_tokens(asked: Variants) -> Told:
             return False, f"{words} words, {cap} tokens asked for"
         if one.choice.finish != "length":
             return None, "the answer ended by itself"
-        if counted is not None and counted < EARLY_SHARE * cap:
+        if cut_early(one):
             return False, f"cut after {counted:g} of {cap} tokens"
-        size = len(_text(one).encode())  # no token is less than a byte, and few hold more than a word
-        if counted is None and not (words <= cap <= size):
+        whole = f"{one.choice.reasoning} {one.choice.content}"
+        # no token is less than a byte, and few hold more than a word
+        fits = len(whole.split()) <= cap <= len(whole.encode())
+        if (counted is None or leaves_thought_out(one)) and not fits:
             return None, "nobody counts the tokens"
     return True, "cut at the cap"
 

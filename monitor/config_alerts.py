@@ -22,7 +22,7 @@ class RuleEntry:
     """The keys that every rule has beside those of its kind."""
 
     kind: str
-    """What it looks at: result, window, shift, verdict, burn_rate, provider_down or agent_offline."""
+    """What it looks at: result, window, shift, verdict, burn_rate, provider_down, agent_offline or config_invalid."""
     endpoints: Annotated[tuple[Text, ...], Field(min_length=1)] = ("*",)
     """Names or patterns such as acme/*; absent: all."""
     fire: CountText | None = None

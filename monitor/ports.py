@@ -127,6 +127,16 @@ class WantsSamples(Protocol):
 
 
 @runtime_checkable
+class JudgesAlone(Protocol):
+    """A detector that looks back, and judges without earlier runs too.
+
+    ``Verdict.details["n_before"]`` says of how many it made use.
+    """
+
+    judges_alone: ClassVar[bool]
+
+
+@runtime_checkable
 class WantsPredictions(Protocol):
     """A detector that compares with what variants of the golden weights would say (``Evidence.predictions``)."""
 

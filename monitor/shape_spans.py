@@ -57,7 +57,7 @@ def _is_genai(told: Mapping[str, Any]) -> bool:
 
 
 def _exchange(span: Mapping[str, Any], told: Mapping[str, Any], said: list[Any] | None, started: int) -> Exchange:
-    ended, first = _nanoseconds(span.get("endTimeUnixNano")), told.get("gen_ai.response.time_to_first_chunk")
+    ended, first = _nanoseconds(span.get("endTimeUnixNano")), _seconds(told.get("gen_ai.response.time_to_first_chunk"))
     choice = _choice(said, told.get("gen_ai.response.finish_reasons"))
     usage = {
         "prompt_tokens": told.get("gen_ai.usage.input_tokens"),
@@ -70,7 +70,7 @@ def _exchange(span: Mapping[str, Any], told: Mapping[str, Any], said: list[Any] 
         models=tuple(name for name in (told.get("gen_ai.response.model"),) if isinstance(name, str)),
         started_at=datetime.fromtimestamp(started / 1e9, UTC),
         eof_ms=None if ended is None or ended < started else (ended - started) / 1e6,
-        ttft_ms=first * 1e3 if isinstance(first, float) and 0 <= first < _LONGEST_S else None,
+        first_event_ms=None if first is None else first * 1e3,
         request=Request(
             prompt_id="", messages=tuple({"content": text} for text in _texts(told.get("gen_ai.input.messages"))),
             max_tokens=cap if type(cap) is int else 1,
@@ -130,6 +130,11 @@ def _nanoseconds(value: Any) -> int | None:
     except (TypeError, ValueError, OverflowError):
         return None
     return found if 0 < found < 4 * 10**18 else None
+
+
+def _seconds(value: Any) -> float | None:
+    """A duration as a span has it; a whole number of seconds comes as an integer in JSON."""
+    return float(value) if type(value) in {int, float} and 0 <= value < _LONGEST_S else None
 
 
 def _attributes(listed: Any) -> dict[str, Any]:

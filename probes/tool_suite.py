@@ -63,8 +63,8 @@ def chosen(cases: Sequence[Case], n: int | None, seed: int) -> tuple[Case, ...]:
         groups.setdefault("".join(case.tags[:1]), []).append(case)
     turns = max(map(len, groups.values()))
     dealt = [group[turn] for turn in range(turns) for group in groups.values() if turn < len(group)]
-    first = [case for case in dealt if case.case_id in _controls(cases)]
-    return tuple([*first, *(case for case in dealt if case not in first)][:n])
+    controls = _controls(cases)
+    return tuple(sorted(dealt, key=lambda case: case.case_id not in controls)[:n])
 
 
 def _controls(cases: Sequence[Case]) -> set[str]:

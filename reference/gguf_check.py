@@ -1,5 +1,6 @@
 """Whether a GGUF file holds the golden weights in full precision, as far as its header and its embeddings say."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import gguf
@@ -20,10 +21,11 @@ _DIFFERENT = 0.01
 _RELATIVE, _ABSOLUTE = 2.0**-8, 1e-6
 
 
-def full_precision(path: Path, golden: Path) -> str:
+def full_precision(path: Path, golden: Path, report: Callable[[str], None]) -> str:
     """Return the type of the matrices in the GGUF file `path`: ``F32``, ``F16`` or ``BF16``.
 
-    Compared with the folder `golden` are the vocabulary, and the first embeddings where their name is the usual one.
+    Compared with the folder `golden` are the vocabulary, and the first embeddings where their name is the usual one;
+    `report` takes the line that says that they could not be.
 
     Raises
     ------
@@ -36,7 +38,7 @@ def full_precision(path: Path, golden: Path) -> str:
     if coarse or not kinds:
         raise UsageError(f"{path}: holds {coarse or 'no matrices'}; only F32, F16 and BF16 files are faithful members")
     _require_vocabulary(path, reader, golden)
-    _require_embeddings(path, reader, golden)
+    _require_embeddings(path, reader, golden, report)
     return "+".join(sorted(kinds))
 
 
@@ -65,13 +67,18 @@ def _require_vocabulary(path: Path, reader: gguf.GGUFReader, golden: Path) -> No
         raise UsageError(f"{path}: another tokenizer's: {different} of {len(known)} tokens differ from {golden}")
 
 
-def _require_embeddings(path: Path, reader: gguf.GGUFReader, golden: Path) -> None:
+def _require_embeddings(
+    path: Path, reader: gguf.GGUFReader, golden: Path, report: Callable[[str], None]
+) -> None:
     given = [one for one in reader.tensors if one.name == _EMBEDDINGS]
     wanted = [
         tensor(shard, table, name)[:_ROWS]
         for shard, table in shards(golden) for name in table if name.endswith(_GOLDEN_EMBEDDINGS)
     ]  # fmt: skip
-    for one, golden_rows in zip(given, wanted, strict=False):
+    if len(given) != 1 or len(wanted) != 1:
+        report(f"{path}: its weights are not compared with {golden}: embeddings under their usual name are not in both")
+        return
+    for one, golden_rows in zip(given, wanted, strict=True):
         rows = dequantize(one.data[:_ROWS], one.tensor_type)
         if rows.shape != golden_rows.shape or not np.allclose(rows, golden_rows, rtol=_RELATIVE, atol=_ABSOLUTE):
             raise UsageError(f"{path}: holds other weights than {golden}: their embeddings differ")

@@ -5,7 +5,7 @@ golden weights. Variants that these logprobs cannot show are left out: a context
 samplers other than a temperature, mixtures (ask for what is mixed).
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -105,7 +105,7 @@ class Predictions:
             self.report(f"predicting {variant.name}: {len(missing)} answers")
             with engines.of(variant) as engine:
                 scores = engine.score([_bare(task) for task in missing], top_k=TOP)
-            known |= self.store.write(key, dict(_said(missing, scores, known)))
+            known |= self.store.write(key, _said(missing, scores, known))
         return known
 
     def _tokenizer(self, variant: Variant) -> GoldenTokenizer:
@@ -133,14 +133,17 @@ def _bare(task: ScoreTask) -> ScoreTask:
 
 def _said(
     tasks: Sequence[ScoreTask], scores: Sequence[Scores], known: Mapping[bytes, Known]
-) -> Iterator[tuple[bytes, Known]]:
+) -> dict[bytes, Known]:
+    """All that is known of each place now; answers that begin alike share places, and each wants its own tokens."""
+    said: dict[bytes, Known] = {}
     for task, score in zip(tasks, scores, strict=True):
         for t, ids in enumerate(task.gather):
             place = _place(task, t)
             kept = slice(TOP if t == 0 else LATER_TOP)
             top = zip(score.top_ids[t][kept].tolist(), score.top_logprobs[t][kept].tolist(), strict=True)
             asked = zip(ids, score.gathered[t].tolist(), strict=True)
-            yield place, {**known.get(place, {}), **dict(top), **dict(asked)}
+            said[place] = {**known.get(place, {}), **said.get(place, {}), **dict(top), **dict(asked)}
+    return said
 
 
 def _row(known: Known, ids: Sequence[int], scale: float) -> Floats:

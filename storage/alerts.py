@@ -6,6 +6,7 @@ from typing import Any
 from monitor.alerting.nouns import Ack, Silence, Track
 from monitor.alerting.outbox import Delivery
 from monitor.codec import encode
+from storage.instants import check_zones, maybe_utc, utc, zoned
 
 SCHEMA = """
 CREATE TABLE alert_tracks (track_id VARCHAR, rule VARCHAR, subject VARCHAR, firing BOOLEAN, record JSON);
@@ -28,6 +29,7 @@ _Rows = dict[str, list[dict[str, Any]]]
 
 
 def _record(noun: object) -> str:
+    check_zones(noun, type(noun).__name__.lower())
     return encode(noun).decode()
 
 
@@ -41,18 +43,19 @@ def _track(noun: Track) -> _Rows:
 
 def _delivery(noun: Delivery) -> _Rows:
     row = {
-        "delivery_id": noun.delivery_id, "route": noun.route, "created_at": noun.created_at, "done_at": noun.done_at,
-        "given_up_at": noun.given_up_at, "record": _record(noun),
+        "delivery_id": noun.delivery_id, "route": noun.route, "created_at": utc("created_at", noun.created_at),
+        "done_at": maybe_utc("done_at", noun.done_at), "given_up_at": maybe_utc("given_up_at", noun.given_up_at),
+        "record": _record(noun),
     }  # fmt: skip
     return {"deliveries": [row]}
 
 
 def _silence(noun: Silence) -> _Rows:
-    return {"silences": [{"silence_id": noun.silence_id, "until": noun.until, "record": _record(noun)}]}
+    return {"silences": [{"silence_id": noun.silence_id, "until": zoned("until", noun.until), "record": _record(noun)}]}
 
 
 def _ack(noun: Ack) -> _Rows:
-    return {"acks": [{"incident_id": noun.incident_id, "at": noun.at, "record": _record(noun)}]}
+    return {"acks": [{"incident_id": noun.incident_id, "at": utc("at", noun.at), "record": _record(noun)}]}
 
 
 KINDS: Mapping[str, tuple[type[Any], Callable[[Any], _Rows]]] = {

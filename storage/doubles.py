@@ -1,8 +1,9 @@
-"""Two agents by mistake: a slot of a vantage, endpoint and probe has one row, and at most one run (case OP-06).
+"""Nothing counts twice: a run is taken in once, and a slot has one row and at most one run (case OP-06).
 
-The first to arrive stays. What comes later is kept in the table ``rejected`` with the reason, so nothing that was
-measured is lost, and nothing counts twice. The key has no null part: an agent of an older version, which did not say
-where it is, is the vantage ``""``.
+The first to arrive stays. What comes later is kept in the table ``rejected`` with the reason, and so are the captures
+of a run that was refused, in whatever batch they come. The key of a slot has no null part: an agent of an older
+version, which did not say where it is, is the vantage ``""``. The id of a run is a digest of what it is, its start
+among it: the same id is the same run.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,21 +30,36 @@ WHERE t.slot_at BETWEEN $first AND $last
 """
 _TAKEN = " UNION ALL ".join(f"({_OF.format(table=table)})" for table in ("slots", "runs"))
 
+# The instants let the database skip all but the blocks of about that time.
+_RUNS = """
+SELECT r.run_id FROM runs r
+WHERE r.run_id IN (SELECT unnest($run_ids::VARCHAR[]))
+  AND r.started_at BETWEEN $first::TIMESTAMPTZ - INTERVAL 1 DAY AND $last::TIMESTAMPTZ + INTERVAL 1 DAY
+"""
+_REFUSED = """
+SELECT x.run_id FROM rejected x
+WHERE x.writer = $writer AND x.kind = 'run' AND x.run_id IN (SELECT unnest($run_ids::VARCHAR[]))
+"""
+
 
 @dataclass(slots=True)
 class Taken:
-    """Slots that have a row or a run, with the run's id."""
+    """Slots that have a row or a run, with the run's id; runs that are there; runs of the writer that were refused."""
 
     slots: dict[Key, str | None] = field(default_factory=dict)
     runs: dict[Key, str | None] = field(default_factory=dict)
+    run_ids: set[str] = field(default_factory=set)
+    refused: set[str] = field(default_factory=set)
 
     def add(self, table: str, row: Row) -> None:
         """Note a row of ``slots`` or ``runs``."""
         key = key_of(row)
+        if table == "runs":
+            self.run_ids.add(row["run_id"])
         if key is not None:
             (self.slots if table == "slots" else self.runs).setdefault(key, row["run_id"])
 
-    def refuses(self, table: str, row: Row) -> bool:
+    def has_slot(self, table: str, row: Row) -> bool:
         """Whether the slot of a row belongs to another."""
         key = key_of(row)
         if key is None:
@@ -60,54 +76,89 @@ def key_of(row: Row) -> Key | None:
     return row["vantage"] or "", row["endpoint"], row["probe"], row["slot_at"]
 
 
-def taken(con: duckdb.DuckDBPyConnection, keys: Sequence[Key]) -> Taken:
-    """Return what the database has of the slots `keys`."""
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """What a batch of `writer` is about: slots, ids of runs, and instants near which these runs began."""
+
+    writer: str
+    keys: Sequence[Key]
+    run_ids: Sequence[str]
+    times: Sequence[datetime]
+
+
+def taken(con: duckdb.DuckDBPyConnection, claims: Claims) -> Taken:
+    """Return what the database has of what is claimed."""
     found = Taken()
-    if keys:
-        times = [key[3] for key in keys]
+    if claims.keys:
+        times = [key[3] for key in claims.keys]
         rows = rows_of(
-            con, _TAKEN, endpoints=[key[1] for key in keys], probes=[key[2] for key in keys], times=times,
-            first=min(times), last=max(times),
+            con, _TAKEN, endpoints=[key[1] for key in claims.keys], probes=[key[2] for key in claims.keys],
+            times=times, first=min(times), last=max(times),
         )  # fmt: skip
         for row in rows:
             found.add(row["what"], row)
+    if claims.run_ids:
+        span = {"first": min(claims.times), "last": max(claims.times)}
+        found.run_ids.update(row["run_id"] for row in rows_of(con, _RUNS, run_ids=claims.run_ids, **span))
+        refused = rows_of(con, _REFUSED, writer=claims.writer, run_ids=claims.run_ids)
+        found.refused.update(row["run_id"] for row in refused)
     return found
 
 
 def without_doubles(
-    writer: str, entries: Sequence[Entry], projected: Sequence[Rows], look_up: Callable[[Sequence[Key]], Taken]
+    writer: str, entries: Sequence[Entry], projected: Sequence[Rows], look_up: Callable[[Claims], Taken]
 ) -> list[Rows]:
-    """Return the rows of `entries`, with what belongs to a slot of another in ``rejected``.
+    """Return the rows of `entries`, with what is there already or belongs to a slot of another in ``rejected``.
 
     Parameters
     ----------
     writer, entries, projected
         Who wrote what, and `storage.rows.project` of each entry.
     look_up
-        Returns what the store has of some slots.
+        Returns what the store has of what is claimed.
     """
-    claims = [(table, row) for rows in projected for table in ("slots", "runs") for row in rows.get(table, ())]
-    known = look_up([key for _, row in claims if (key := key_of(row)) is not None])
-    gone: set[str] = set()
+    known = look_up(_claims(writer, projected))
     kept: list[Rows] = []
     for entry, rows in zip(entries, projected, strict=True):
-        double = _double(rows, known, gone)
-        kept.append(rows if double is None else rejected(writer, entry, double))
-        for table in ("slots", "runs") if double is None else ():
-            for row in rows.get(table, ()):
-                known.add(table, row)
+        reason = _reason(rows, known)
+        runs = rows.get("runs", [])
+        if reason is None:
+            kept.append(rows)
+            for table in ("slots", "runs"):
+                for row in rows.get(table, ()):
+                    known.add(table, row)
+        else:
+            kept.append(rejected(writer, entry, reason, run_id=runs[0]["run_id"] if runs else None))
+            known.refused.update(row["run_id"] for row in runs)
     return kept
 
 
-def _double(rows: Rows, known: Taken, gone: set[str]) -> str | None:
+def _claims(writer: str, projected: Sequence[Rows]) -> Claims:
+    runs = [row for rows in projected for row in rows.get("runs", ())]
+    slots = [row for rows in projected for row in rows.get("slots", ())]
+    captures = [row for rows in projected for row in rows.get("captures", ())]
+    return Claims(
+        writer=writer, keys=[key for row in (*slots, *runs) if (key := key_of(row)) is not None],
+        run_ids=sorted({row["run_id"] for row in (*runs, *captures)}),
+        times=[*(row["started_at"] for row in runs), *(row["at"] for row in captures)],
+    )  # fmt: skip
+
+
+def _reason(rows: Rows, known: Taken) -> str | None:
+    """Why these rows are refused; None when they are not."""
+    for run in rows.get("runs", ()):
+        if run["run_id"] in known.run_ids:
+            return f"the run {run['run_id']} is in the store already"
     for table in ("slots", "runs"):
         for row in rows.get(table, ()):
-            if known.refuses(table, row):
-                if table == "runs":
-                    gone.add(row["run_id"])
+            if known.has_slot(table, row):
                 return (
                     f"the slot {row['endpoint']} {row['probe']} {row['slot_at']:%Y-%m-%dT%H:%M:%SZ} has its row: "
                     f"do two agents run as vantage {row['vantage']!r}?"
                 )
-    orphan = any(row["run_id"] in gone for row in rows.get("captures", ()))
-    return "the run of this capture was refused" if orphan else None
+    for row in rows.get("captures", ()):
+        if row["run_id"] in known.refused:
+            return "the run of this capture was refused"
+        if row["run_id"] not in known.run_ids:
+            return "the run of this capture is not in the store"
+    return None

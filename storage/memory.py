@@ -12,7 +12,7 @@ from monitor.codec import plain
 from monitor.ports import Entry
 from storage.arrays import join_exchange, join_judged, opened_capture
 from storage.coverage import coverage_of
-from storage.doubles import Key, Taken, without_doubles
+from storage.doubles import Claims, Taken, without_doubles
 from storage.interface import LAST_RUN, MEASURED, TABLES, Json
 from storage.rows import REPLACED, Row, Rows, counted, groups, placed, project
 from storage.tally import Tally
@@ -69,8 +69,9 @@ class MemoryStore:
             self._marks[writer] = fresh[-1].seq if fresh else mark
             return self._marks[writer]
 
-    def _taken(self, _keys: Sequence[Key]) -> Taken:
-        found = Taken()
+    def _taken(self, claims: Claims) -> Taken:
+        refused = self._where("rejected", writer=claims.writer, kind="run")
+        found = Taken(refused={row["run_id"] for row in refused} - {None})
         for table in ("slots", "runs"):
             for row in self._tables[table]:
                 found.add(table, row)

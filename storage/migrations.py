@@ -101,7 +101,13 @@ ALTER TABLE slots ADD COLUMN vantage VARCHAR;
 ALTER TABLE latest_slots ADD COLUMN vantage VARCHAR;
 """
 
-MIGRATIONS: tuple[str, ...] = (_V1, _V2, _V3, alerts.SCHEMA)
+# Which run was refused, for captures of it that come later; and since when it lies there, for its end.
+_V5 = """
+ALTER TABLE rejected ADD COLUMN run_id VARCHAR;
+ALTER TABLE rejected ADD COLUMN "at" TIMESTAMPTZ;
+"""
+
+MIGRATIONS: tuple[str, ...] = (_V1, _V2, _V3, alerts.SCHEMA, _V5)
 """Step i brings a file from schema i to schema i + 1."""
 
 

@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from monitor.codec import decode, encode, finite
@@ -17,6 +17,7 @@ from monitor.types import Endpoint, Exchange
 from monitor.wire.usage import read_usage
 from storage import alerts
 from storage.arrays import split_exchange, split_judged
+from storage.instants import check_zones, maybe_utc, utc
 
 Row = dict[str, Any]
 Rows = dict[str, list[Row]]
@@ -29,16 +30,6 @@ REPLACED: Mapping[str, str] = {
 
 def _record(noun: object) -> str:
     return encode(noun).decode()
-
-
-def _utc(name: str, at: datetime) -> datetime:
-    if at.tzinfo is None:
-        raise ValueError(f"{name}: {at.isoformat()} has no time zone")
-    return at.astimezone(UTC)
-
-
-def _maybe_utc(name: str, at: datetime | None) -> datetime | None:
-    return None if at is None else _utc(name, at)
 
 
 def _whole(count: float | None) -> int | None:
@@ -59,14 +50,14 @@ def _run(run: Run) -> Row:
         "run_id": run.run_id, "endpoint": run.endpoint, "provider": run.provider, "model": run.model,
         "reference": run.reference, "probe": run.probe, "probe_version": run.probe_version,
         "params_sha256": run.params_sha256, "vantage": run.vantage, "prober_version": run.prober_version,
-        "started_at": _utc("run.started_at", run.started_at), "finished_at": _utc("run.finished_at", run.finished_at),
-        "slot_at": _maybe_utc("run.slot_at", run.slot_at), "lag_ms": finite(run.lag_ms),
+        "started_at": utc("run.started_at", run.started_at), "finished_at": utc("run.finished_at", run.finished_at),
+        "slot_at": maybe_utc("run.slot_at", run.slot_at), "lag_ms": finite(run.lag_ms),
         "n_exchanges": run.n_exchanges, "n_answered": run.n_answered, "record": _record(run),
     }  # fmt: skip
 
 
 def _exchange(run: Run, ordinal: int, noun: Exchange) -> Rows:
-    at = _maybe_utc(f"exchanges.{ordinal}.started_at", noun.started_at) or _utc("run.started_at", run.started_at)
+    at = maybe_utc(f"exchanges.{ordinal}.started_at", noun.started_at) or utc("run.started_at", run.started_at)
     tokens = read_usage(noun.usage or {})
     record, arrays = split_exchange(noun)
     row = {
@@ -113,21 +104,21 @@ def _run_record(noun: RunRecord) -> Rows:
         "tokens": [row for rows in asked for row in rows["tokens"]],
         "observations": _observations(
             noun.observations, run_id=run.run_id, endpoint=run.endpoint, probe=run.probe, source="run",
-            at=_utc("run.started_at", run.started_at),
+            at=utc("run.started_at", run.started_at),
         ),
     }  # fmt: skip
 
 
 def _slot(noun: Slot) -> Rows:
     row = {
-        "endpoint": noun.endpoint, "probe": noun.probe, "slot_at": _utc("slot_at", noun.slot_at), "state": noun.state,
+        "endpoint": noun.endpoint, "probe": noun.probe, "slot_at": utc("slot_at", noun.slot_at), "state": noun.state,
         "reason": noun.reason, "run_id": noun.run_id, "vantage": noun.vantage,
     }  # fmt: skip
     return {"slots": [row]}
 
 
 def _judged(noun: JudgedRun) -> Rows:
-    at = _utc("judged_at", noun.judged_at)
+    at = utc("judged_at", noun.judged_at)
     record, arrays = split_judged(noun)
     row = {
         "run_id": noun.run_id, "endpoint": noun.endpoint, "judged_at": at,
@@ -142,7 +133,7 @@ def _judged(noun: JudgedRun) -> Rows:
 
 def _capture(noun: KeptCapture) -> Rows:
     row = {
-        "exchange_id": noun.exchange_id, "run_id": noun.run_id, "endpoint": noun.endpoint, "at": _utc("at", noun.at),
+        "exchange_id": noun.exchange_id, "run_id": noun.run_id, "endpoint": noun.endpoint, "at": utc("at", noun.at),
         "answered": noun.answered, "capture": noun.capture,
     }  # fmt: skip
     return {"captures": [row]}
@@ -151,7 +142,7 @@ def _capture(noun: KeptCapture) -> Rows:
 def _verdict(noun: Verdict) -> Rows:
     row = {
         "verdict_id": noun.verdict_id, "endpoint": noun.endpoint, "detector": noun.detector,
-        "detector_version": noun.detector_version, "at": _utc("at", noun.at), "status": noun.status,
+        "detector_version": noun.detector_version, "at": utc("at", noun.at), "status": noun.status,
         "cause": noun.cause, "effect": finite(noun.effect), "unit": noun.unit, "low": finite(noun.low),
         "high": finite(noun.high), "n": noun.n, "fingerprint": noun.fingerprint, "record": _record(noun),
     }  # fmt: skip
@@ -159,10 +150,11 @@ def _verdict(noun: Verdict) -> Rows:
 
 
 def _incident(noun: Incident) -> Rows:
+    check_zones(noun, "incident")
     row = {
         "incident_id": noun.incident_id, "endpoint": noun.endpoint, "detector": noun.detector, "cause": noun.cause,
-        "opened_at": _utc("opened_at", noun.opened_at), "last_at": _utc("last_at", noun.last_at),
-        "closed_at": _maybe_utc("closed_at", noun.closed_at), "record": _record(noun),
+        "opened_at": utc("opened_at", noun.opened_at), "last_at": utc("last_at", noun.last_at),
+        "closed_at": maybe_utc("closed_at", noun.closed_at), "record": _record(noun),
     }  # fmt: skip
     return {"incidents": [row]}
 
@@ -174,11 +166,14 @@ _KINDS: Mapping[str, tuple[type[Any], Callable[[Any], Rows]]] = {
 }  # fmt: skip
 
 
-def rejected(writer: str, entry: Entry, reason: str) -> Rows:
-    """Rows that keep an entry which could not be understood, with why."""
+def rejected(writer: str, entry: Entry, reason: str, run_id: str | None = None) -> Rows:
+    """Rows that keep an entry which is not taken in, with why, and with its run when it is one that was understood.
+
+    When it came is filled in by the next pass of `storage.upkeep`: ingest has no clock.
+    """
     row = {
         "writer": writer, "seq": entry.seq, "kind": entry.kind, "reason": reason[:500],
-        "data": entry.data.decode("utf-8", "backslashreplace"),
+        "data": entry.data.decode("utf-8", "backslashreplace"), "run_id": run_id, "at": None,
     }  # fmt: skip
     return {"rejected": [row]}
 

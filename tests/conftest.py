@@ -4,8 +4,13 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from jobs.golden import default_home, ensure_golden
+
+# One run of the tests is like the next; look further with `pytest --hypothesis-profile=default`.
+settings.register_profile("same", derandomize=True)
+settings.load_profile("same")
 
 
 @pytest.fixture(scope="session")

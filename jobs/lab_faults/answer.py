@@ -17,8 +17,7 @@ class Answer:
     """One answer, changed in place.
 
     ``frames`` are the events of a stream (JSON, or bytes that are none), ``value`` the one object of an answer that was
-    not streamed. ``asked`` is the body of the request. ``cut`` ends the body in the middle. ``tail`` is written behind
-    the last event in place of a blank line.
+    not streamed. ``asked`` is the body of the request. ``cut`` ends the body in the middle.
     """
 
     asked: Mapping[str, Any]

@@ -67,7 +67,8 @@ class FaultProxy:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer the requests of one connection, one after the other."""
-        with suppress(asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError, ValueError):
+        broken = (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError, ValueError, httpx.HTTPError)
+        with suppress(*broken):  # on either side; what is cut off there is cut off here
             while await self._answer(reader, writer):
                 pass
         writer.close()

@@ -187,6 +187,7 @@ def _opened(one: Happening, now: datetime, severity: str) -> Incident:
 def _figures(incident: Incident, signal: Signal) -> Incident:
     """The incident with the newest figures of its first rule."""
     return replace(
-        incident, cause=signal.cause, reason=signal.reason, verdict_id=signal.verdict_id, effect=signal.value,
-        low=signal.low, high=signal.high, unit=signal.unit, n=signal.n, threshold=signal.threshold,
+        incident, detector=signal.detector or signal.rule, cause=signal.cause, reason=signal.reason,
+        verdict_id=signal.verdict_id, effect=signal.value, low=signal.low, high=signal.high, unit=signal.unit,
+        n=signal.n, threshold=signal.threshold,
     )  # fmt: skip

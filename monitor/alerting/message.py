@@ -6,7 +6,7 @@ by the encoder and nothing is put together by hand.
 """
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -22,6 +22,12 @@ _TAME = str.maketrans({
     "<": "\N{SINGLE LEFT-POINTING ANGLE QUOTATION MARK}", ">": "\N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK}",
     "@": "\N{FULLWIDTH COMMERCIAL AT}", "[": "(", "]": ")",
 })  # fmt: skip
+
+_RESTS_ON_MORE: Mapping[str, str] = {
+    "fidelity": "audit {}", "speed_shift": "probe {} --kind speed", "parameters": "probe {} --kind parameters",
+    "logprob_history": "status", "shape": "status",
+}  # fmt: skip
+"""What asks again, where a verdict rests on earlier runs too and cannot be computed again from its own."""
 
 _HEADS = {"fired": "FIRING", "changed": "CHANGED", "reminder": "STILL FIRING", "resolved": "RESOLVED"}
 
@@ -75,6 +81,8 @@ def document(event: Event) -> dict[str, Any]:
 
 def command(incident: Incident) -> str:
     """What to type to see or repeat what the incident rests on."""
+    if incident.verdict_id and incident.detector in _RESTS_ON_MORE:
+        return f"weighmaster {_RESTS_ON_MORE[incident.detector].format(incident.endpoint)}"
     if incident.verdict_id:
         return f"weighmaster audit --from {incident.verdict_id}"
     if incident.endpoint == CONFIGURATION:

@@ -23,7 +23,7 @@ import numpy as np
 
 from monitor.capabilities import Capability, capabilities
 from monitor.evidence import Card, Finding, not_answered, verdict
-from monitor.results import Evidence, Metric, Status, Verdict
+from monitor.results import Evidence, Metric, RunRecord, Status, Verdict
 from monitor.stats.rates import wilson
 
 CORE = frozenset({"max_tokens", "stop", "temperature", "usage"})
@@ -45,7 +45,8 @@ class ParametersKept:
     kind: ClassVar[str] = "parameters"
     version: ClassVar[int] = 1
     probes: ClassVar[frozenset[str] | None] = _PROBES
-    looks_back: ClassVar[int] = 0
+    looks_back: ClassVar[int] = 16
+    judges_alone: ClassVar[bool] = True
     metrics: ClassVar[tuple[Metric, ...]] = (
         Metric(name="capabilities_kept", unit="share", better="higher", source="monitor.capabilities",
                definition="Features that do what they say / features that could be told apart from ignored ones and "
@@ -68,9 +69,10 @@ class ParametersKept:
         if newest is None or not any(exchange.answered for exchange in asked):
             cause, why = not_answered(evidence, _PROBES) or ("no_answers", "no complete answer")
             return verdict(card, Finding(status="inconclusive", cause=cause, reason=why), evidence, at)
-        return verdict(card, self._finding(capabilities(asked), _before(evidence)), evidence, at)
+        earlier = [record for record in evidence.history if record.run.probe in _PROBES]
+        return verdict(card, self._finding(capabilities(asked), _before(earlier), len(earlier)), evidence, at)
 
-    def _finding(self, now: Mapping[str, Capability], before: Mapping[str, str]) -> Finding:
+    def _finding(self, now: Mapping[str, Capability], before: Mapping[str, str], n_before: int) -> Finding:
         standings = Counter(one.standing for one in now.values())
         rate = wilson(standings["kept"], standings["kept"] + standings["ignored"])
         broken = [name for name in now if name in CORE and now[name].standing == "ignored"]
@@ -83,7 +85,7 @@ class ParametersKept:
             status=status, cause=_cause(status, [*broken, *lost]), reason=_reason(now, broken, lost),
             effect=rate.value, low=rate.low, high=rate.high, n=rate.n, threshold=None,
             details={"k": rate.k, "capabilities": {name: one.standing for name, one in now.items()},
-                     "why": {name: one.why for name, one in now.items()}, "lost": lost},
+                     "why": {name: one.why for name, one in now.items()}, "lost": lost, "n_before": n_before},
         )  # fmt: skip
 
     def _status(self, wrong: Sequence[str], n: int) -> Status:
@@ -92,14 +94,13 @@ class ParametersKept:
         return "pass" if n >= self.min_n else "inconclusive"
 
 
-def _before(evidence: Evidence) -> dict[str, str]:
+def _before(earlier: Sequence[RunRecord]) -> dict[str, str]:
     """What most earlier runs of the probe said of each feature, as far as they could tell."""
     told: dict[str, Counter[str]] = {}
-    for record in evidence.history:
-        if record.run.probe in _PROBES:
-            for name, one in capabilities(record.exchanges).items():
-                if one.standing != "unknown":
-                    told.setdefault(name, Counter())[one.standing] += 1
+    for record in earlier:
+        for name, one in capabilities(record.exchanges).items():
+            if one.standing != "unknown":
+                told.setdefault(name, Counter())[one.standing] += 1
     return {
         name: standing for name, counts in told.items()
         for standing, count in counts.items() if 2 * count > counts.total()

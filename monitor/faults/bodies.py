@@ -6,7 +6,7 @@ from typing import Any
 
 from monitor.faults.kinds import Found
 from monitor.faults.seen import Seen
-from monitor.tools.layers import EARLY_SHARE
+from monitor.tools.layers import cut_early
 from monitor.wire.model_names import compare_models
 from monitor.wire.usage import SLACK, read_usage
 
@@ -100,12 +100,11 @@ def cap_broken(seen: Seen) -> str | None:
         return "more tokens than the cap"
     if seen.has("hidden_cap"):
         return "cut by a cap that nobody set"
-    counted, cap = read_usage(seen.exchange.usage or {}), seen.request.max_tokens
-    cut = any(choice.finish == "length" for choice in seen.exchange.choices)
-    if not cut or not cap or counted.generated is None or len(seen.exchange.choices) != 1:
+    if not cut_early(seen.exchange):
         return None
-    full = seen.context is not None and (counted.input_total or 0) + counted.generated >= seen.context - 1
-    return "cut well before the cap" if counted.generated < EARLY_SHARE * cap and not full else None
+    counted = read_usage(seen.exchange.usage or {})
+    full = seen.context is not None and (counted.input_total or 0) + (counted.generated or 0) >= seen.context - 1
+    return None if full else "cut well before the cap"
 
 
 def renamed(models: tuple[str, ...]) -> bool:

@@ -7,7 +7,7 @@ together. Source: its README and tool at commit 0bc5061 (2026-02-14), read and r
 import json
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,7 +32,7 @@ METRICS: tuple[Metric, ...] = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class K2vvCounts:
-    """The counts of one run, under the names of its summary."""
+    """The counts of one run, under the names of its summary; tokens are None where no answer counts them."""
 
     success_count: int = 0
     failure_count: int = 0
@@ -42,8 +42,8 @@ class K2vvCounts:
     finish_others_detail: Mapping[str, int]
     schema_validation_error_count: int = 0
     successful_tool_call_count: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
 
     @property
     def five(self) -> tuple[int, int, int, int, int]:
@@ -76,8 +76,8 @@ def counts_of(graded: Sequence[Graded]) -> K2vvCounts:
         success_count=len(arrived), failure_count=len(graded) - len(arrived), finish_stop=finishes["stop"],
         finish_tool_calls=finishes["tool_calls"], finish_others=sum(others.values()), finish_others_detail=others,
         schema_validation_error_count=valid.count(False), successful_tool_call_count=valid.count(True),
-        prompt_tokens=round(sum(one.input_total or 0 for one in usage)),
-        completion_tokens=round(sum(one.completion or 0 for one in usage)),
+        prompt_tokens=_total(one.input_total for one in usage),
+        completion_tokens=_total(one.completion for one in usage),
     )  # fmt: skip
 
 
@@ -93,6 +93,11 @@ def observed(graded: Sequence[Graded]) -> tuple[Observation, ...]:
         ratio("k2vv_tool_call_f1", *f1_parts(kept)), ratio("k2vv_tool_call_f1_strict", *f1_parts(strict)),
         schema_accuracy(counts_of(graded)),
     )  # fmt: skip
+
+
+def _total(counts: Iterable[float | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return round(sum(known)) if known else None
 
 
 def _valid(one: Graded) -> bool:

@@ -75,11 +75,16 @@ def was_cut(exchange: Exchange) -> bool:
 
 def cut_early(exchange: Exchange) -> bool:
     """Whether an answer says that it ended by length, and its own count of tokens is well below what was allowed."""
-    usage, cap = read_usage(exchange.usage or {}), exchange.request.max_tokens if exchange.request else 0
+    counted = read_usage(exchange.usage or {}).generated
+    cap = exchange.request.max_tokens if exchange.request else 0
     if not ended_by_length(exchange) or len(exchange.choices) != 1 or not cap:
         return False
-    left_out = bool(exchange.choice.reasoning) and usage.reasoning is None  # some count the visible part only
-    return usage.generated is not None and usage.generated < EARLY_SHARE * cap and not left_out
+    return counted is not None and counted < EARLY_SHARE * cap and not leaves_thought_out(exchange)
+
+
+def leaves_thought_out(exchange: Exchange) -> bool:
+    """Whether the count of tokens may be that of the visible part only, as some have it."""
+    return bool(exchange.choice.reasoning) and read_usage(exchange.usage or {}).reasoning is None
 
 
 def _framing(exchange: Exchange) -> Iterator[Symptom]:

@@ -72,7 +72,7 @@ def counts_of(graded: Sequence[Graded]) -> MinimaxCounts:
     return MinimaxCounts(
         attempts=len(graded), successes=len(answered), labelled=len(labelled),
         matrix=confusion([(one.case.expect == "call", one.predicates.said) for one in ended]),
-        valid=sum(bool(one.calls) and all(call.valid for call in one.calls) for one in right),
+        valid=sum(bool(one.calls) and all(call.valid is not False for call in one.calls) for one in right),
         only_reasoning=sum(_only_reasoning(one) for one in answered),
     )  # fmt: skip
 

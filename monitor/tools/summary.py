@@ -24,9 +24,11 @@ def summary(graded: Sequence[Graded], *, model: str) -> dict[str, Any]:
     """Return the document. It is a function of the responses alone, so a second one of the same run is the same.
 
     The keys at the top are K2VV's; ``metrics`` are ours and those of other verifiers with k, n and a 95% interval
-    (Wilson; the answers to a case count as one), ``presets`` what the published thresholds make of them.
+    (Wilson; the answers to a case count as one), ``reason`` says why a value is null. ``presets`` is what the published
+    thresholds make of them.
     """
     counts = k2vv.counts_of(graded)
+    tokens = counts.prompt_tokens, counts.completion_tokens
     n_cases, design = len({one.case.case_id for one in graded}), design_of(graded)
     rows = [
         _row(one, 1.0 if one.metric in _PER_CASE else max(design, one.n / max(1, n_cases)))
@@ -44,7 +46,7 @@ def summary(graded: Sequence[Graded], *, model: str) -> dict[str, Any]:
         "successful_tool_call_count": counts.successful_tool_call_count,
         "usage": {
             "prompt_tokens": counts.prompt_tokens, "completion_tokens": counts.completion_tokens,
-            "total_tokens": counts.prompt_tokens + counts.completion_tokens,
+            "total_tokens": None if None in tokens else sum(filter(None, tokens)),
         },
         "minimax_match_rate_ceiling": minimax.counts_of(graded).ceiling,
         "metrics": rows,
@@ -57,7 +59,10 @@ def _row(one: Observation, design: float) -> dict[str, Any]:
     if one.k is not None:
         rate = wilson(one.k, one.n, design=design)
         low, high = rate.low, rate.high
-    return {"metric": one.metric, "value": one.value, "k": one.k, "n": one.n, "low": low, "high": high}
+    return {
+        "metric": one.metric, "value": one.value, "k": one.k, "n": one.n, "low": low, "high": high,
+        "reason": one.reason,
+    }  # fmt: skip
 
 
 def _presets(rows: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from monitor.wire.chat_state import Answer, Reader
 from monitor.wire.conformance import conformance_flags, is_implausible, spent_on_reasoning
 from monitor.wire.error_body import EVIDENCE_CHARS
 from monitor.wire.outcome import answer_outcome, status_outcome, transport_outcome
-from monitor.wire.retry_after import retry_after_s
+from monitor.wire.retry_after import CAP_S, QUOTA_CAP_S, retry_after_s
 from monitor.wire.timing import FIRST_UNKNOWN, is_buffered, is_first_unknown, rates, since, times
 from monitor.wire.usage import UsageReading, read_usage
 
@@ -54,7 +54,8 @@ def _exchange(
     visible_ns: int | None = None,
 ) -> Exchange:
     answer, framing = body.answer, body.framing
-    wait_s, long_wait = retry_after_s(capture.header, capture.started_at)
+    cap_s = QUOTA_CAP_S if outcome == "quota_exhausted" else CAP_S
+    wait_s, long_wait = retry_after_s(capture.header, capture.started_at, cap_s=cap_s)
     if long_wait:
         answer.flags["long_wait"] = None
     if is_buffered(capture, answer):

@@ -6,13 +6,18 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 CAP_S = 120.0
-"""No longer wait is taken from an endpoint."""
+"""No longer wait is taken from an endpoint,"""
+
+QUOTA_CAP_S = 86400.0
+"""except for an empty account: those are filled again by the day."""
 
 _SECONDS = re.compile(r"[0-9]+(\.[0-9]+)?")
 
 
-def retry_after_s(header: Callable[[str], str | None], now: datetime | None) -> tuple[float | None, bool]:
-    """Return the wait that a response asks for, in seconds, and whether it was longer than the cap.
+def retry_after_s(
+    header: Callable[[str], str | None], now: datetime | None, *, cap_s: float = CAP_S
+) -> tuple[float | None, bool]:
+    """Return the wait that a response asks for, in seconds, at most `cap_s`, and whether it was longer than that.
 
     `header` returns the value of a header by name. Accepts whole and decimal seconds and HTTP dates, and
     ``retry-after-ms``. A date is relative to `now`, else to the response's own ``Date``. A past date means 0;
@@ -26,7 +31,7 @@ def retry_after_s(header: Callable[[str], str | None], now: datetime | None) -> 
         wait = _until(value, now or _date(header("date") or ""))
     if wait is None:
         return None, False
-    return min(wait, CAP_S), wait > CAP_S
+    return min(wait, cap_s), wait > cap_s
 
 
 def _seconds(value: str | None, unit: float) -> float | None:

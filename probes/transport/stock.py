@@ -117,7 +117,7 @@ class StockSender:
     async def _exchange(self, request: httpx.Request, attempt: Attempt, watch: "_Watch") -> None:
         timeout = {"connect": attempt.limits.connect_s}
         request.extensions = {**request.extensions, "trace": watch.trace, "timeout": timeout}
-        response = await self._sent(request)
+        response = await self._sent(request, watch)
         try:
             if self._proxy and request.url.scheme == "http" and response.status_code == _PROXY_WANTS_CREDENTIALS:
                 raise httpx.ProxyError(f"{response.status_code} {response.reason_phrase}", request=request)
@@ -129,20 +129,25 @@ class StockSender:
         finally:
             await response.aclose()
 
-    async def _sent(self, request: httpx.Request) -> httpx.Response:
-        """The response of the first checked address that takes a connection; the one that did last is tried first."""
+    async def _sent(self, request: httpx.Request, watch: "_Watch") -> httpx.Response:
+        """The response of the first checked address that takes a connection; the one that did last is tried first.
+
+        Each gets its share of the time that is left: one that does not answer leaves time for the next.
+        """
         url = request.url
         *others, last = await self._hosts(url)
         # The certificate is still checked against the name.
         request.extensions = {**request.extensions, "sni_hostname": url.host}
-        for self._last in others:
+        for index, self._last in enumerate(others):
             request.url = url.copy_with(host=self._last)
             try:
-                return await self._http.send(request, stream=True)
-            except httpx.ConnectError:
+                async with watch.turn(1 + len(others) - index):
+                    return await self._http.send(request, stream=True)
+            except (httpx.ConnectError, httpx.ConnectTimeout, TimeoutError):
                 continue
         self._last, request.url = last, url.copy_with(host=last)
-        return await self._http.send(request, stream=True)
+        async with watch.turn(1):
+            return await self._http.send(request, stream=True)
 
     async def _hosts(self, url: httpx.URL) -> list[str]:
         if self._proxy and not is_address(url.host):
@@ -166,7 +171,7 @@ class _Watch:
     """Takes the stamps of one attempt out of httpcore's trace, and bounds its waits.
 
     ``expiry`` holds for the connection, a proxy's tunnel included; from the moment the request is written, the limits
-    of `Patience` do. ``verdict`` is the end that belongs to an expiry.
+    of `Patience` do. ``verdict`` is the end that belongs to an expiry; a `turn` bounds the way to one address.
     """
 
     def __init__(self, attempt: Attempt, now: Callable[[], int]) -> None:
@@ -177,6 +182,14 @@ class _Watch:
         self._started: dict[str, int] = {}
         self._tunnel = False
         self._patience: Patience | None = None
+        self._turn = asyncio.timeout(None)
+
+    def turn(self, n_left: int) -> asyncio.Timeout:
+        """Return the bound of the TCP connection to the next of `n_left` addresses."""
+        now_s = asyncio.get_running_loop().time()
+        left_s = (self.expiry.when() or now_s) - now_s
+        self._turn = asyncio.timeout(max(left_s, 0) / n_left)
+        return self._turn
 
     def cancel(self) -> None:
         """Stop waiting."""
@@ -192,6 +205,8 @@ class _Watch:
         if step == "connection.connect_tcp":
             attempt.reused = False
             attempt.connect_ns = at_ns - self._started[step] if phase == "complete" else None
+            if phase == "complete":
+                self._turn.reschedule(None)
         elif step.endswith("start_tls") and phase == "complete":
             attempt.tls_ns = at_ns - self._started[step]
         elif event.endswith(_T0):
@@ -207,6 +222,7 @@ class _Watch:
     def _wait(self) -> None:
         self.cancel()
         self.expiry.reschedule(None)
+        self._turn.reschedule(None)
         self._patience = Patience(self._attempt, self._now, self._expire)
 
     def _expire(self, end: End, why: str) -> None:

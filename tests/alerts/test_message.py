@@ -1,10 +1,14 @@
 """Text of models and endpoints breaks out of neither form. Oracle: a JSON reader, and lines that begin as ours."""
 
+from typing import Any
+
 import orjson
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monitor.alerting.message import LONGEST, payload, text, title
+from jobs.settings import catalogues
+from monitor.alerting.message import LONGEST, command, payload, text, title
 from monitor.alerting.nouns import Event
 from tests.alerts.made import minutes
 from tests.alerts.test_routes import delivery, incident
@@ -56,7 +60,7 @@ def test_the_text_holds_numbers_time_changes_and_the_command() -> None:
         "  figures: 0.31 nats [0.2, 0.42], n=40, limit 0.02\n"
         "  since: 2026-11-02 00:00 UTC until 2026-11-02 00:30 UTC, seen 2 times, last 2026-11-02 00:10 UTC\n"
         "  changed: upstream: a, then b\n"
-        "  replay: weighmaster audit --from v1\n"
+        "  replay: weighmaster audit acme/a\n"
         "  incident: 1f1f1f1f1f1f1f1f1f1f (verdicts#fidelity)"
     )
 
@@ -66,3 +70,24 @@ def test_figures_that_are_not_known_are_not_invented() -> None:
     shown = text(delivery(Event(kind="fired", incident=one)).message)
     assert "  figures: n=5\n" in shown
     assert "  replay: weighmaster probe acme/a --kind speed\n" in shown
+
+
+def test_the_command_computes_again_only_what_rests_on_its_own_runs() -> None:
+    """Oracle: how far detectors look back, by themselves; `audit --from` refuses those, and the joint verdict."""
+    kinds: Any = catalogues().detectors
+    told = {kind: command(incident(detector=kind)) for kind in (*kinds, "fidelity")}
+    again = {kind for kind, said in told.items() if said == "weighmaster audit --from v1"}
+    assert again == {kind for kind, one in kinds.items() if not one.looks_back}
+
+
+@pytest.mark.parametrize(
+    ("detector", "said"),
+    [
+        ("fidelity", "weighmaster audit acme/a"),
+        ("speed_shift", "weighmaster probe acme/a --kind speed"),
+        ("parameters", "weighmaster probe acme/a --kind parameters"),
+        ("shape", "weighmaster status"),
+    ],
+)
+def test_else_it_asks_again(detector: str, said: str) -> None:
+    assert command(incident(detector=detector)) == said

@@ -1,6 +1,7 @@
 """The JSON Schema of the file, checked with jsonschema as an independent reader."""
 
 import json
+import re
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import jsonschema
 import pytest
 import yaml
 
+from monitor.alerting.conditions import CONDITIONS
 from monitor.config import json_schema
 from monitor.config_types import PlanEntry
 from tests.config.catalogue import CATALOGUES, LogprobFidelity, Speed
@@ -21,6 +23,12 @@ def content() -> dict[str, Any]:
     text = VALID.read_text(encoding="utf-8").replace("2024-08-06", "'2024-08-06'").replace("8e-1", "0.8")
     loaded: dict[str, Any] = yaml.safe_load(text)
     return loaded
+
+
+def test_the_page_of_a_rule_names_every_kind() -> None:
+    """Oracle: the kinds that the loader knows."""
+    described = SCHEMA["$defs"]["ConfigInvalid"]["properties"]["kind"]["description"]
+    assert set(re.findall(r"[a-z_]+", described.partition(":")[2])) - {"or"} == set(CONDITIONS)
 
 
 def test_it_is_a_schema() -> None:

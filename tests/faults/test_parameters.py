@@ -87,6 +87,15 @@ async def test_what_worked_before_and_does_not_now_fails(given: Honest) -> None:
     assert judge(evidence_of(await measured(given), *never)).status == "pass"
 
 
+async def test_the_verdict_says_of_how_many_earlier_runs_it_made_use() -> None:
+    """A service without other detectors that look back gives it as many runs as it asks for itself."""
+    history = [await measured(Honest(), seed=seed) for seed in range(2)]
+    now = await measured(Honest(), seed=7)
+    assert judge(evidence_of(now, *history)).details["n_before"] == 2
+    assert judge(evidence_of(now)).details["n_before"] == 0
+    assert ParametersKept.looks_back >= 2
+
+
 async def test_a_model_that_does_not_do_as_told_is_unknown() -> None:
     """Controls: what the model would not have done anyway says nothing of the parameter."""
 

@@ -107,6 +107,24 @@ async def test_without_logprobs_it_goes_on_by_text_with_longer_answers(how: dict
     assert {(request.top_logprobs, request.max_tokens) for request in greedy[8:]} == {(None, 12)}
 
 
+async def test_no_prompt_is_asked_twice_in_an_audit() -> None:
+    client = FakeEndpoint()
+    await audited(client)
+    asked = [request.prompt_id for request in client.asked]
+    assert {request.temperature for request in client.asked} == {0, 1}
+    assert len(set(asked)) == len(asked)
+
+
+def test_all_that_an_audit_can_ask_is_the_pool_once() -> None:
+    """Oracle: 960 prompts in the pool, eight in each of sixty rounds of both kinds."""
+    by_text = True
+    made = questions(text_only=by_text)
+    rounds = [made[kind](at, by_text) for kind in ("greedy", "sample") for at in range(61)]
+    probes = [one for one in rounds if one is not None]
+    assert len(probes) == 120
+    assert len({request.prompt_id for one in probes for request in one.requests(5)}) == 960
+
+
 async def test_text_only_asks_for_no_logprobs() -> None:
     client = FakeEndpoint(noise=0.8)
     found = await audited(client, text_only=True)

@@ -128,6 +128,14 @@ def test_missing_runs_and_verdicts_on_several_runs_are_refused(config: Config, e
             audit_again.run(config, str(evidence), as_json=True)
 
 
+def test_what_judges_with_and_without_earlier_runs_is_refused_only_with(config: Config, evidence: Path) -> None:
+    changed(evidence, lambda verdicts: verdicts[0].update(detector="parameters", details={"n_before": 3}))
+    with pytest.raises(UsageError, match="parameters rests on earlier runs"):
+        audit_again.run(config, str(evidence), as_json=True)
+    changed(evidence, lambda verdicts: verdicts[0].update(details={"n_before": 0}))
+    assert audit_again.run(config, str(evidence), as_json=True) == 1
+
+
 def test_neither_folder_nor_store(config: Config) -> None:
     with pytest.raises(UsageError, match="no such folder, and the store does not answer"):
         audit_again.run(config, "0123456789", as_json=True)

@@ -12,11 +12,14 @@ from jobs.verdict_table import row
 from monitor.detectors.accounting import Accounting
 from monitor.detectors.availability import Availability
 from monitor.detectors.logprob_fidelity import LogprobFidelity
+from monitor.detectors.parameters import ParametersKept
+from monitor.detectors.shape import Shape
 from monitor.errors import GoldenError, TaskRefusedError
 from monitor.ports import Scores, ScoreTask
 from monitor.results import Tolerances
 from monitor.types import Endpoint
 from probes.logprobs import Logprobs
+from probes.parameters import Parameters
 from tests.fakes.golden import FakeEndpoint, FakeScorer
 
 ENDPOINT = Endpoint(name="fake/one", provider="fake", base_url="http://127.0.0.1:1/v1", model="m", reference="fake")
@@ -122,3 +125,10 @@ async def test_tolerances_of_other_weights_are_not_used() -> None:
             tolerances=Tolerances(weights_sha256=weights, by_metric={"kl_nats": {"full": 1.0}}),
         )  # fmt: skip
         assert found.verdicts[0].status == status
+
+
+async def test_without_history_those_judge_that_can_do_without() -> None:
+    prober = Prober(clock=SystemClock(), vantage="test", version="0", seed=1, concurrency=4)
+    probed = await probe_endpoint(ENDPOINT, FakeEndpoint(), [Parameters()], prober, lambda *_: None)
+    found = judge_endpoint(probed, None, (ParametersKept(), Shape()), SystemClock())
+    assert [one.detector for one in found.verdicts] == ["parameters"]

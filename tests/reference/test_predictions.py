@@ -133,6 +133,18 @@ def test_a_place_that_was_prepared_knows_likely_tokens(
     assert len(loaded) == 1
 
 
+def test_answers_that_begin_alike_get_the_tokens_each_wants(predictor: Predictions, tasks: list[ScoreTask]) -> None:
+    """Two answers with one beginning, each with rare tokens of its own at it; more than are kept by themselves.
+
+    Oracle: each answer predicted alone.
+    """
+    first = replace(tasks[0], gather=((40, 7), tuple(range(0, 300, 3))))
+    second = replace(tasks[0], gather=((40, 7), tuple(range(1, 300, 3))))
+    both = predictor.predict([first, second], ["bf16"])["bf16"]
+    for task, rows in zip((first, second), both, strict=True):
+        assert_allclose(rows[1], scored(predictor.golden, [task])[0][1], atol=0.05)
+
+
 def test_what_logprobs_cannot_show_is_left_out() -> None:
     kept = {name for name, variant in bank().items() if is_predictable(variant)}
     assert {"Q8_0", "kv-4", "no-system", "temperature-0.8"} <= kept

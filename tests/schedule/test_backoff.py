@@ -59,7 +59,12 @@ def test_without_a_word_the_wait_doubles_up_to_an_hour_and_a_good_run_ends_it() 
 def test_an_empty_account_waits_an_hour_or_until_the_stated_reset() -> None:
     assert waits(refusal(None, EMPTY)) == MOST_S
     assert waits(refusal("30", EMPTY)) == 30.0
-    assert waits(refusal("86400", EMPTY)) == MOST_S
+    assert waits(refusal("1800", EMPTY)) == 1800.0
+    assert waits(refusal("86400", EMPTY)) == 86400.0
+    assert waits(refusal("604800", EMPTY)) == 86400.0, "at least one try a day"
+    wait = wait_after([refusal("604800", EMPTY)], NOW, None)
+    assert wait is not None
+    assert wait.why == "the quota is exhausted"
 
 
 def test_the_longest_wait_of_a_run_counts_and_other_faults_do_not() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from monitor.budget import Amount, Budget, Spent, cost_of, over, priced
-from monitor.types import Endpoint, Exchange
+from monitor.types import Endpoint, Exchange, Outcome
 
 NOON = datetime(2026, 11, 29, 12, tzinfo=UTC)
 FIXED = settings(deadline=None, derandomize=True, max_examples=100)
@@ -34,6 +34,25 @@ def test_an_answer_without_usage_costs_its_share_of_the_plan_and_a_refusal_nothi
     refused = Exchange(outcome="rate_limited", status=429)
     assert cost_of(PAID, [answered(), refused, refused, refused, refused], PLANNED) == priced(PAID, 100, 64)
     assert cost_of(PAID, [], PLANNED) == Amount()
+
+
+@pytest.mark.parametrize("outcome", ["timeout_first_byte", "stalled", "truncated", "filtered", "empty", "client_limit"])
+def test_a_request_that_was_sent_may_have_been_worked_on(outcome: Outcome) -> None:
+    """No word came back, so nobody counted: never less than it may have cost."""
+    assert cost_of(PAID, [Exchange(outcome=outcome)], PLANNED) == PLANNED
+
+
+@pytest.mark.parametrize("outcome", ["connect_error", "tls_trust", "tls_dropped", "not_run", "unsupported_param",
+                                     "auth_error", "quota_exhausted", "http_4xx", "http_5xx"])  # fmt: skip
+def test_what_was_refused_or_never_sent_costs_nothing(outcome: Outcome) -> None:
+    assert cost_of(PAID, [Exchange(outcome=outcome)], PLANNED) == Amount()
+
+
+def test_a_gateway_that_gave_up_and_a_connection_that_closed_hide_what_the_model_did() -> None:
+    gone = [Exchange(outcome="http_5xx", status=504, flags=("gateway_timeout",)),
+            Exchange(outcome="connect_error", sent_ms=1.0), Exchange(outcome="not_run", sent_ms=1.0)]  # fmt: skip
+    for one in gone:
+        assert cost_of(PAID, [one], PLANNED) == PLANNED
 
 
 def test_over_says_how_much_and_which_day() -> None:

@@ -1,14 +1,19 @@
-"""One row per slot, whoever writes it (case OP-06), and what became of the slots. Oracle: counting by hand."""
+"""One row per slot and run, whoever writes it (case OP-06), and what became of the slots. Oracle: counting by hand."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from monitor.codec import plain
+from monitor.kept import kept_captures
+from monitor.ports import Entry
+from monitor.types import Capture, Read
 from storage.interface import ReadStore
 from storage.memory import MemoryStore
+from storage.store import DuckStore
+from tests.storage.asks import run_ids
 from tests.storage.factories import START, entries, exchange, minutes, run_record, slot
 
 FIXED = settings(deadline=None, derandomize=True, max_examples=100, suppress_health_check=[HealthCheck.too_slow])
@@ -56,6 +61,55 @@ def test_regions_have_slots_of_their_own_and_an_agent_that_does_not_say_where_it
 def test_runs_without_a_slot_are_nobodys_doubles(store: ReadStore) -> None:
     store.ingest("left", entries(run_record("r1"), run_record("r2")))
     assert store.counts()["runs"] == 2
+
+
+def test_a_run_is_taken_in_once_whoever_brings_it_again_and_however_late(store: ReadStore) -> None:
+    store.ingest("traffic", entries(run_record("r1"), run_record("r2", at=minutes(9)), run_record("r1")))
+    store.ingest("traffic", entries(run_record("r2", at=minutes(9)), run_record("r3"), start=4))
+    store.ingest("other", entries(run_record("r1")))
+    assert sorted(run_ids(store.runs("lab/faithful", None, limit=9))) == ["r1", "r2", "r3"]
+    assert len(store.unjudged(limit=9)["records"]) == 3
+    counts = store.counts()
+    assert (counts["exchanges"], counts["observations"], counts["tokens"], counts["rejected"]) == (6, 3, 6, 3)
+    assert len(store.exchanges("lab/faithful", limit=99, outcome=None)["exchanges"]) == 6
+
+
+def test_a_refused_run_says_why(duck: DuckStore) -> None:
+    duck.ingest("w", entries(run_record("r1"), run_record("r1")))
+    assert duck.read("SELECT x.run_id, x.seq, x.reason FROM rejected x") == [
+        {"run_id": "r1", "seq": 2, "reason": "the run r1 is in the store already"}
+    ]
+
+
+@pytest.mark.parametrize("year", [1, 9999])
+def test_runs_at_the_ends_of_time_are_refused(store: ReadStore, year: int) -> None:
+    at = datetime(year, 1, 1, tzinfo=UTC) if year == 1 else datetime(year, 12, 31, 23, 59, tzinfo=UTC)
+    for writer in ("left", "right"):
+        store.ingest(writer, entries(run_record("r1", at=at, finished_at=at), run_record("now")))
+    assert (store.counts()["runs"], store.counts()["rejected"]) == (1, 3)
+
+
+def captures(run_id: str, start: int) -> list[Entry]:
+    record = run_record(run_id, at=minutes(0))
+    kept = kept_captures(record, [Capture(reads=(Read(0, b"x"),))] * 2)
+    return [Entry(start + i, kind, data) for i, (kind, data) in enumerate(kept)]
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_captures_go_with_their_run_in_whatever_batch_they_come(store: ReadStore, together: bool) -> None:
+    """A long batch is cut anywhere: the captures of a refused run may come after it was pushed."""
+
+    def push(writer: str, *parts: list[Entry]) -> None:
+        for batch in [[entry for part in parts for entry in part]] if together else parts:
+            store.ingest(writer, batch)
+
+    push("left", entries(run("r1")), captures("r1", 2))
+    push("right", entries(run("r2")), captures("r2", 2))  # the slot is r1's
+    push("again", entries(run("r1")), captures("r1", 2))  # the run itself once more
+    push("stray", captures("nobody", 1))
+    assert store.counts()["captures"] == 2
+    assert store.counts()["rejected"] == 1 + 2 + 1 + 2 + 2
+    assert (store.capture("r1.0") or {})["capture"]["reads"]
 
 
 def test_the_last_slots_are_those_of_a_vantage(store: ReadStore) -> None:

@@ -14,11 +14,13 @@ import httpx
 import numpy as np
 import orjson
 
+from monitor.codec import encode
 from monitor.kept import kept_captures
 from monitor.types import Capture, Read
 from storage.api import app
 from storage.interface import ReadStore
 from storage.store import DuckStore
+from tests.storage.alert_nouns import ack, delivery, silence, track
 from tests.storage.factories import endpoint, entries, incident, judged, run_record, slot, verdict
 
 RECORD = run_record("r1")
@@ -32,8 +34,10 @@ ODD: list[Any] = [
 
 def _valid() -> list[dict[str, Any]]:
     nouns = (endpoint(), RECORD, slot(), judged(RECORD), verdict(), incident())
-    listed = [{"seq": e.seq, "kind": e.kind, "data": orjson.loads(e.data)} for e in entries(*nouns)]
-    return [*listed, {"seq": 7, "kind": CAPTURE[0], "data": orjson.loads(CAPTURE[1])}]
+    alerts = (("alert_track", track()), ("delivery", delivery()), ("silence", silence()), ("ack", ack()))
+    packed = [(entry.kind, entry.data) for entry in entries(*nouns)]
+    listed = [*packed, *((kind, encode(noun)) for kind, noun in alerts), CAPTURE]
+    return [{"seq": i, "kind": kind, "data": orjson.loads(data)} for i, (kind, data) in enumerate(listed, 1)]
 
 
 VALID = _valid()

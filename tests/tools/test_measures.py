@@ -177,3 +177,24 @@ def test_the_summary_has_the_shape_of_k2vv_and_intervals() -> None:
     assert row["low"] < row["value"] < row["high"]
     assert {one["met"] for one in made["presets"]} <= {"met", "missed", "undecided", None}
     assert measures.rate_of("x", []) == Observation(metric="x", value=None, n=0, reason="nothing to count")
+
+
+def test_what_nobody_counted_is_null_in_the_summary_and_says_why() -> None:
+    """One answer has no usage; of two, the counts are those of the one that has."""
+    bare, counted = graded(called(call())), graded([*called(call()), frame(usage={"prompt_tokens": 3})])
+    unknown = summary([bare], model="m")
+    assert unknown["usage"] == {"prompt_tokens": None, "completion_tokens": None, "total_tokens": None}
+    assert summary([bare, counted], model="m")["usage"] == {
+        "prompt_tokens": 3, "completion_tokens": None, "total_tokens": None}  # fmt: skip
+    rows = {row["metric"]: row["reason"] for row in unknown["metrics"]}
+    assert rows["tool_choice_none"] == "nothing to count"
+    assert rows["tool_schema_accuracy"] is None
+
+
+def test_a_call_that_cannot_be_judged_is_not_wrong_to_minimax() -> None:
+    """`unevaluatedProperties` means nothing in draft 7. Oracle: by_name's k of valid true positives."""
+    schema = {"type": "object", "unevaluatedProperties": False}
+    unknown = graded(called(call(arguments='{"a":1}')), case(function("get_weather", schema)))
+    assert [one.valid for one in unknown.calls] == [None]
+    assert minimax.counts_of([unknown]).valid == 1
+    assert minimax.counts_of([graded(called(call(arguments="{}")))]).valid == 0

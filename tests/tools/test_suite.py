@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from pathlib import Path
 
+import orjson
 import pytest
 
 from monitor.tools.schemas import validate
@@ -12,6 +13,18 @@ from monitor.types import Exchange
 from probes.tool_suite import built_in, chosen
 from probes.tools import Tools
 from tests.tools.made import WEATHER, call, called, case, exchange_of, said
+
+
+class CountedDumps:
+    """orjson, counted."""
+
+    def __init__(self, counts: Counter[str]) -> None:
+        self.counts = counts
+
+    def dumps(self, value: object) -> bytes:
+        self.counts["n"] += 1
+        return orjson.dumps(value)
+
 
 GROUPS = {
     "single", "several", "parallel", "nested", "no-argument", "enum", "unicode", "escapes", "large", "irrelevant",
@@ -69,6 +82,14 @@ def test_subsets_follow_from_the_seed_and_leave_no_group_out() -> None:
     assert {one.tags[0] for one in first} == GROUPS
     assert len({one.case_id for one in first}) == 40
     assert chosen(cases, None, 1) == cases
+
+
+def test_conversations_beside_different_tools_are_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Oracle: two dumps a case (the talk, the tools of the talk), however many cases there are."""
+    dumps = Counter[str]()
+    monkeypatch.setattr("probes.tool_suite.orjson", CountedDumps(dumps))
+    chosen(built_in(), 88, 1)
+    assert dumps["n"] <= 2 * len(built_in())
 
 
 def test_every_subset_asks_one_conversation_beside_different_tools() -> None:

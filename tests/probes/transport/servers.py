@@ -35,8 +35,8 @@ def client_tls() -> ssl.SSLContext:
 
 
 @asynccontextmanager
-async def serving(handler: Handler, tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
-    """A server that is only its `handler`; yields its base URL."""
+async def serving(handler: Handler, tls: ssl.SSLContext | None = None, *, port: int = 0) -> AsyncIterator[str]:
+    """A server that is only its `handler`; yields its base URL. `port` 0 is any that is free."""
     tasks: set[asyncio.Task[None]] = set()
 
     async def guarded(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -49,7 +49,7 @@ async def serving(handler: Handler, tls: ssl.SSLContext | None = None) -> AsyncI
     def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         tasks.add(asyncio.create_task(guarded(reader, writer)))
 
-    server = await asyncio.start_server(accept, "127.0.0.1", 0, ssl=tls)
+    server = await asyncio.start_server(accept, "127.0.0.1", port, ssl=tls)
     try:
         yield f"http{'s' if tls else ''}://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     finally:

@@ -175,3 +175,16 @@ async def test_the_default_client_is_guarded() -> None:
                 assert (await client.send(ASK)).end == end
             finally:
                 await client.aclose()
+
+
+@pytest.mark.parametrize("kind", SENDERS)
+async def test_an_address_that_never_answers_leaves_time_for_the_next(kind: str) -> None:
+    """A listener whose queue is full drops what comes: the first of the name's two addresses is one."""
+    with socket.socket() as deaf:
+        deaf.bind(("127.0.0.9", 0))
+        deaf.listen(0)
+        async with serving(sends([ANSWER]), port=deaf.getsockname()[1]) as url:
+            with socket.create_connection(deaf.getsockname(), timeout=5):
+                guard = Guard(allow_private=True, look_up=leading_to("127.0.0.9", "127.0.0.1"))
+                capture = await ask(url.replace("127.0.0.1", "engine.lan"), kind, guard)
+    assert (capture.status, capture.end, capture.error) == (200, "complete", None)
