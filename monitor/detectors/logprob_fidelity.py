@@ -9,7 +9,8 @@ precision; *pass* when it lies below that tolerance; else *inconclusive*. A diff
 already wrong is blamed on the template, not on the weights.
 What can mislead it: logprobs after temperature or masking; tolerances measured on one model (calibrate your own).
 Source: formula and traps in Notes of `monitor.stats.divergence`; default tolerances separate the ladder measured on
-SmolLM2-135M: engine noise at f16 and bf16 up to 0.001, 8-bit 0.002 to 0.004, real degradation from 0.06 nats.
+SmolLM2-135M: engine noise at f16 and bf16 up to 0.001, 8-bit integers 0.001 to 0.004 (fp8 0.016), four bits and coarse
+caches from 0.04 nats (docs/calibration.md).
 """
 
 from collections.abc import Iterator
