@@ -11,7 +11,7 @@ from jobs.commands.options import AsJson, home
 def register(app: typer.Typer) -> None:
     """Add the group ``reference`` to `app`."""
     group = typer.Typer(help="The golden weights.", no_args_is_help=True)
-    for command in (build, verify, calibrate, border):
+    for command in (build, verify, calibrate, border, order):
         group.command()(command)
     app.add_typer(group, name="reference")
 
@@ -93,3 +93,17 @@ def border(
     )
     code = run(home(), folder, n=n, degraded=caught, faithful=kept, device=device, out=out, as_json=as_json)
     raise typer.Exit(code)
+
+
+def order(
+    folder: Annotated[Path | None, typer.Argument(help="A golden folder; default: the one that build makes.")] = None,
+    *,
+    n: Annotated[int, typer.Option("--n", help="Prompts to choose.", min=8, max=160)] = 40,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:N, mps.")] = "auto",
+    out: Annotated[Path, typer.Option("--out", "-o", help="File of the result, YAML.")] = Path("identify.yaml"),
+    as_json: AsJson = False,
+) -> None:
+    """Choose prompts that tell variants apart soonest; write them as configuration of the probe `identify`."""
+    from jobs.identify_plan import run  # noqa: PLC0415
+
+    raise typer.Exit(run(home(), folder, n=n, device=device, out=out, as_json=as_json))
