@@ -6,13 +6,14 @@ by the encoder and nothing is put together by hand.
 """
 
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
 from monitor.alerting.nouns import CONFIGURATION, Event, Message
 from monitor.codec import encode, plain
 from monitor.incident import Incident
+from monitor.replay_command import replay_command
 
 SCHEMA = "weighmaster.alert/1"
 LONGEST = 500
@@ -22,12 +23,6 @@ _TAME = str.maketrans({
     "<": "\N{SINGLE LEFT-POINTING ANGLE QUOTATION MARK}", ">": "\N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK}",
     "@": "\N{FULLWIDTH COMMERCIAL AT}", "[": "(", "]": ")",
 })  # fmt: skip
-
-_RESTS_ON_MORE: Mapping[str, str] = {
-    "fidelity": "audit {}", "speed_shift": "probe {} --kind speed", "parameters": "probe {} --kind parameters",
-    "logprob_history": "status", "shape": "status",
-}  # fmt: skip
-"""What asks again, where a verdict rests on earlier runs too and cannot be computed again from its own."""
 
 _HEADS = {"fired": "FIRING", "changed": "CHANGED", "reminder": "STILL FIRING", "resolved": "RESOLVED"}
 
@@ -81,10 +76,8 @@ def document(event: Event) -> dict[str, Any]:
 
 def command(incident: Incident) -> str:
     """What to type to see or repeat what the incident rests on."""
-    if incident.verdict_id and incident.detector in _RESTS_ON_MORE:
-        return f"weighmaster {_RESTS_ON_MORE[incident.detector].format(incident.endpoint)}"
     if incident.verdict_id:
-        return f"weighmaster audit --from {incident.verdict_id}"
+        return replay_command(incident.detector, incident.endpoint, incident.verdict_id)
     if incident.endpoint == CONFIGURATION:
         return "weighmaster check"
     if " " in incident.endpoint:

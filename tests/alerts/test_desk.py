@@ -94,7 +94,7 @@ def test_open_ones_come_first_with_their_state(
     assert run(monkeypatch, "alerts", "--json") == 1
     found = document(capsys)
     assert [one["incident_id"][:2] for one in found["incidents"]] == ["bb", "aa", "cc"]
-    assert found["incidents"][1]["command"] == "weighmaster audit --from v1"
+    assert found["incidents"][1]["command"] == "weighmaster audit acme/a"
     assert found["undelivered"][0]["attempts"] == 1
 
 

@@ -76,7 +76,7 @@ async def test_a_webhook_is_signed_and_holds_the_evidence(hook: Receiver) -> Non
     assert (body["id"], body["schema"], body["group"]) == ("m1-hook", "weighmaster.alert/1", "acme")
     wanted = {"kind": "fired", "incident_id": "1f" * 10, "cause": "weights", "value": 0.31, "low": 0.2, "high": 0.42}
     wanted |= {"unit": "nats", "n": 40, "threshold": 0.02, "opened_at": "2026-11-02T00:00:00Z", "n_signs": 2}
-    wanted |= {"changes": ["upstream: a before, b since"], "command": "weighmaster audit --from v1"}
+    wanted |= {"changes": ["upstream: a before, b since"], "command": "weighmaster audit acme/a"}
     assert {key: event[key] for key in wanted} == wanted
 
 
