@@ -13,7 +13,7 @@ _RESTS_ON_MORE: Mapping[str, str] = {
 
 def replay_command(detector: str | None, endpoint: str, verdict_id: str) -> str:
     """Return the command line for a verdict of `detector` on `endpoint`, quoted for a shell."""
-    if detector in _RESTS_ON_MORE:
+    if detector is not None and detector in _RESTS_ON_MORE:
         return f"weighmaster {_RESTS_ON_MORE[detector].format(_quoted(endpoint))}"
     return f"weighmaster audit --from {_quoted(verdict_id)}"
 
