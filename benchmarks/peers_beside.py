@@ -11,7 +11,7 @@ from benchmarks import wire, wire_scenarios
 from benchmarks.peer_programs import PEERS, Load, Peer, Ran, Recorded, run_peer
 from benchmarks.report import Report, load
 from benchmarks.wire_scenarios import Scenario, played, scenarios
-from benchmarks.wire_server import Stream, built, serving
+from benchmarks.wire_server import Stream, awake, built, cores, serving
 from benchmarks.wire_truth import quantile
 from jobs.golden import default_home, ensure_golden
 
@@ -31,8 +31,10 @@ def run(report: Report) -> None:
     tokenizer = ensure_golden(default_home(os.environ), report.note)
     _scenarios(report, tokenizer)
     with built() as binary:
-        for step_us in (0, 10_000):
-            _under_load(report, binary, tokenizer, step_us)
+        _under_load(report, binary, tokenizer, step_us=10_000)
+        _under_load(report, binary, tokenizer, step_us=0)
+        with awake(*cores()):
+            _under_load(report, binary, tokenizer, step_us=0, kept=", cores kept awake")
 
 
 class Said(NamedTuple):
@@ -150,7 +152,7 @@ def _tokens(scenario: Scenario) -> int:
     return 50 if scenario.name == "empty content between" else wire_scenarios.N_TOKENS
 
 
-def _under_load(report: Report, binary: Path, tokenizer: Path, step_us: int) -> None:
+def _under_load(report: Report, binary: Path, tokenizer: Path, *, step_us: int, kept: str = "") -> None:
     stream = Stream(step_us=step_us)
     own = wire.measure(binary, stream, STREAMS, rounds=MANY)
     per_token = own["us_per_token"]
@@ -161,8 +163,8 @@ def _under_load(report: Report, binary: Path, tokenizer: Path, step_us: int) -> 
     rows += [_peer_row(peer, binary, stream, tokenizer, per_token) for peer in PEERS]
     report.table(
         f"{STREAMS} streams on one core, TTFT 200 ms, then one event per 10 ms on each, "
-        f"{'in step' if step_us else 'spread'}. Errors are the report's minus the server's own record (a peer's p99 is "
-        "the p99 of the one minus that of the other), without the first request of each stream. CPU is what all "
+        f"{'in step' if step_us else 'spread'}{kept}. Errors are the report's minus the server's own record (a peer's "
+        "p99 is the p99 of the one minus that of the other), without the first request of each stream. CPU is what all "
         f"processes of a client used for {MANY} rounds less that for {FEW}, per streamed token. Target: ours at most a "
         "tenth.",
         ("client", "TTFT error mean ms", "p99 ms", "TPOT error mean %", "CPU us per token", "x ours", "failed requests",
