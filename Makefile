@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 ARGS ?=
 
-.PHONY: demo test test-vllm lint bench bench-wire bench-store bench-peers bench-stats clean
+.PHONY: demo test screenshots units soak test-vllm lint bench bench-wire bench-store bench-peers bench-stats clean
 
 $(STAMP): pyproject.toml constraints.txt Makefile
 	$(PYTHON) -m venv $(VENV)
@@ -30,11 +30,20 @@ test-vllm: $(STAMP)  ## The golden engines against a real vLLM: 3.4 GB to instal
 	tests/engines/install_vllm.sh
 	nice -n 5 $(BIN)/pytest -m vllm -s tests/engines/test_vllm.py
 
+screenshots: $(STAMP)  ## The tour through the dashboard, into docs/screens (needs Debian's chromium).
+	$(BIN)/python -m tests.dashboard.tour docs/screens
+
 bench-wire: $(STAMP)  ## The transport against known truth (needs gcc).
 	$(BIN)/python -m benchmarks wire wire-scenarios
 
 bench-store: $(STAMP)  ## The store's reads at 1, 5 and 20 million observations (8 GB of disk, some minutes).
 	$(BIN)/python -m benchmarks store
+
+units:  ## The systemd units, looked at by systemd itself (needs systemd-analyze); it finds nothing but that we are not installed.
+	systemd-analyze verify docs/deploy/systemd/*.service 2>&1 | grep weighmaster | grep -v 'bin/weighmaster is not executable' && exit 1 || exit 0
+
+soak: $(STAMP)  ## Weeks in 15 minutes: kills, full disks, clock steps, outages; everything is counted. ARGS='--minutes 4'.
+	$(BIN)/python -m benchmarks.soak $(ARGS)
 
 bench-peers: $(STAMP)  ## guidellm and aiperf beside our client (needs gcc; installs them under ~/.cache, 3 GB).
 	PYTHON=$(PYTHON) sh benchmarks/peers/install.sh

@@ -7,9 +7,11 @@ import argparse
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import streamlit as st
 
+from dashboard.screen import path_of, screens
 from dashboard.session import Settings, remember
 
 
@@ -28,10 +30,11 @@ def main() -> None:
     # The one place of this package that looks at its process: Streamlit runs this file anew for every page view and
     # passes nothing in. The token is in the environment, since arguments can be read by every user of the machine.
     remember(settings(sys.argv[1:], os.environ))
+    st.html(Path(__file__).with_name("style.css"))
     # No page icons: Streamlit makes them favicons, which browsers then fetch from fonts.gstatic.com.
     pages = [
-        st.Page("screens/overview.py", title="Overview", default=True),
-        st.Page("screens/endpoint.py", title="Endpoint", url_path="endpoint"),
+        st.Page(path_of(name), title=screen.title, url_path=name, default=place == 0, help=screen.question)
+        for place, (name, screen) in enumerate(screens())
     ]
     st.navigation(pages, position="top").run()
 

@@ -1,33 +1,23 @@
 """Charts: points -> Altair. Gaps stay gaps, one point is a point, an axis never has a zero range."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC
 from typing import Any
 
 import altair as alt
 
+from dashboard.axes import HEIGHT, ChartLike, Row, inline, time_axis, time_scale
 from dashboard.evidence import Band, Count
+from dashboard.palette import BLUE, GRAY, GREEN, ORANGE, RED
 from dashboard.store_reader import Point
 from dashboard.words import number, quantity, stamp
 from monitor.results import Verdict
-
-BLUE, GREEN, ORANGE, RED, GRAY = "#2f8fd0", "#009e73", "#e69f00", "#d55e00", "#8a8f98"
-"""After Okabe and Ito (2008), "Color Universal Design": told apart with any colour vision, on light and dark."""
-
-HEIGHT = 240
-"""Pixels of a time chart."""
 
 FLOOR_NATS = 1e-5
 """Where the logarithmic axis ends; smaller divergences, and the negative ones of an unbiased estimate, stand there."""
 
 LEAST_FOR_AREA = 3
 """Points from which their ranges are drawn as an area; with fewer it would suggest a trend."""
-
-ChartLike = alt.Chart | alt.LayerChart | alt.FacetChart
-
-Row = dict[str, Any]
-"""One bucket as the chart reads it."""
-
 
 def over_time(points: Sequence[Point], *, unit: str) -> ChartLike | None:
     """A metric from zero upwards over time; None when there is nothing to draw."""
@@ -78,7 +68,7 @@ def outcomes(counts: Sequence[Count]) -> ChartLike | None:
     rows = [{"outcome": c.outcome, "kind": c.kind, "n": c.n, "text": f"{c.n} of {total}, {c.kind}"} for c in counts]
     kinds = alt.Scale(domain=["answered", "endpoint's fault", "reported apart"], range=[GREEN, RED, GRAY])
     # Room on the right for the words: colour is never the only carrier, and a legend would be cut on a phone.
-    base = _chart(rows).encode(
+    base = inline(rows).encode(
         y=alt.Y("outcome:N", sort="-x", title=None, axis=alt.Axis(labelLimit=140)),
         x=alt.X("n:Q", axis=None, scale=alt.Scale(domain=[0, 2 * total])),
         tooltip=[alt.Tooltip("outcome:N"), alt.Tooltip("text:N", title="requests")],
@@ -94,7 +84,7 @@ def posterior(verdict: Verdict) -> ChartLike:
         {"scheme": str(one["name"])[:60], "posterior": one["posterior"], "text": f"{one['posterior']:.3g}"}
         for one in verdict.details["schemes"]
     ]
-    base = _chart(rows).encode(
+    base = inline(rows).encode(
         y=alt.Y("scheme:N", sort=None, title=None, axis=alt.Axis(labelLimit=140)),
         x=alt.X("posterior:Q", axis=None, scale=alt.Scale(domain=[0, 1.3])),
         tooltip=[alt.Tooltip("scheme:N"), alt.Tooltip("text:N", title="posterior")],
@@ -114,10 +104,10 @@ def deviations(verdict: Verdict) -> ChartLike | None:
     x = alt.X("predicted:Q", scale=scale, axis=alt.Axis(title=f"predicted for {nearest}, nats", tickCount=5))
     y = alt.Y("observed:Q", scale=scale, axis=alt.Axis(title="observed, nats", tickCount=5))
     rows = [{"predicted": float(a), "observed": float(b)} for a, b in dots]
-    line = _chart([{"predicted": at, "observed": at} for at in (-most, most)])
+    line = inline([{"predicted": at, "observed": at} for at in (-most, most)])
     return alt.layer(
         line.mark_line(color=GRAY, strokeDash=[5, 3]).encode(x=x, y=y),
-        _chart(rows).mark_circle(color=BLUE, size=24, opacity=0.5).encode(x=x, y=y),
+        inline(rows).mark_circle(color=BLUE, size=24, opacity=0.5).encode(x=x, y=y),
     ).properties(height=HEIGHT)
 
 
@@ -138,12 +128,8 @@ def _rows(points: Sequence[Point], unit: str) -> list[Row]:
     ]
 
 
-def _chart(rows: Sequence[Row]) -> alt.Chart:
-    return alt.Chart(alt.InlineData(values=list(rows)))
-
-
 def _layers(rows: Sequence[Row], *, y: alt.Scale, axis: alt.Axis, under: list[Any]) -> ChartLike:
-    x = alt.X("at:T", scale=time_scale(rows), axis=_time_axis(rows))
+    x = alt.X("at:T", scale=time_scale(rows), axis=time_axis(rows))
     tips = [
         alt.Tooltip("time:N"),
         alt.Tooltip("text:N", title="value"),
@@ -156,10 +142,10 @@ def _layers(rows: Sequence[Row], *, y: alt.Scale, axis: alt.Axis, under: list[An
     value = alt.Y("value:Q", scale=y, axis=axis)
     wide = len(ranged) >= LEAST_FOR_AREA
     # An area over all rows breaks where one is missing; rules have nothing to break.
-    ranges = _chart(rows).mark_area(color=BLUE, opacity=0.18) if wide else _chart(ranged).mark_rule(color=BLUE)
-    line = _chart(rows).mark_line(color=BLUE, strokeWidth=1.5).encode(x=x, y=value)
-    dots = _chart(measured).mark_circle(color=BLUE, size=36, opacity=1).encode(x=x, y=value, tooltip=tips)
-    gaps = _chart(missed).mark_point(color=RED, shape="cross", angle=45, filled=True, size=60, opacity=1, yOffset=-8)
+    ranges = inline(rows).mark_area(color=BLUE, opacity=0.18) if wide else inline(ranged).mark_rule(color=BLUE)
+    line = inline(rows).mark_line(color=BLUE, strokeWidth=1.5).encode(x=x, y=value)
+    dots = inline(measured).mark_circle(color=BLUE, size=36, opacity=1).encode(x=x, y=value, tooltip=tips)
+    gaps = inline(missed).mark_point(color=RED, shape="cross", angle=45, filled=True, size=60, opacity=1, yOffset=-8)
     return alt.layer(
         *under,
         ranges.encode(x=x, y=alt.Y("low:Q", scale=y, axis=axis), y2="high:Q"),
@@ -169,44 +155,18 @@ def _layers(rows: Sequence[Row], *, y: alt.Scale, axis: alt.Axis, under: list[An
     ).properties(height=HEIGHT)
 
 
-def _span(rows: Sequence[Row]) -> tuple[datetime, datetime]:
-    times = [datetime.fromisoformat(row["at"]) for row in rows]
-    return min(times), max(times)
-
-
-def _time_axis(rows: Sequence[Row]) -> alt.Axis:
-    first, last = _span(rows)
-    formats = [(timedelta(minutes=10), "%H:%M:%S"), (timedelta(hours=30), "%H:%M")]
-    written = next((written for longest, written in formats if last - first < longest), "%m-%d")
-    return alt.Axis(title="UTC", format=written, tickCount=5, labelOverlap=True, grid=False)
-
-
-def time_scale(rows: Sequence[Row]) -> alt.Scale:
-    """From the first to the last bucket in UTC (whatever the browser's zone), at least two minutes wide."""
-    first, last = _span(rows)
-    room = max(timedelta(minutes=1) - (last - first) / 2, (last - first) / 50)
-    return alt.Scale(type="utc", domain=[_instant(first - room), _instant(last + room)])
-
-
-def _instant(at: datetime) -> alt.DateTime:
-    """A bound of the time axis. Milliseconds as a number do not survive the way to the browser (Streamlit 1.67)."""
-    return alt.DateTime(
-        utc=True, year=at.year, month=at.month, date=at.day, hours=at.hour, minutes=at.minute, seconds=at.second
-    )
-
-
 def _zones(band: Band, low: float, high: float) -> list[Any]:
     """Shaded bands and rules: faithful up to the first, failing from the second."""
     layers: list[Any] = []
     edges = [(low, band.pass_nats, GREEN), (band.pass_nats, band.fail_nats, ORANGE), (band.fail_nats, high, RED)]
     for start, end, colour in edges:
         if start is not None and end is not None:
-            zone = _chart([{"start": start, "end": end}])
+            zone = inline([{"start": start, "end": end}])
             layers.append(zone.mark_rect(color=colour, opacity=0.12).encode(y="start:Q", y2="end:Q"))
     marks = [(band.pass_nats, GREEN, "pass up to", 12), (band.fail_nats, RED, "fail from", -7)]
     for at, colour, word, dy in marks:
         if at is not None:
-            rule = _chart([{"at": at, "text": f"{word} {quantity(at, 'nats')}"}]).encode(y="at:Q")
+            rule = inline([{"at": at, "text": f"{word} {quantity(at, 'nats')}"}]).encode(y="at:Q")
             text = rule.mark_text(color=colour, align="left", dy=dy, fontWeight="bold")
             layers.append(rule.mark_rule(color=colour, strokeDash=[5, 3], strokeWidth=1.5))
             layers.append(text.encode(x=alt.value(6), text="text:N"))

@@ -3,18 +3,24 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
 
 import streamlit as st
 
-from dashboard.store_reader import EndpointNow, Point, StoreReader
+from dashboard.store_reader import EndpointNow, NotThereError, Point, StoreReader
 from monitor.errors import StoreError
 from monitor.types import Exchange
+
+T = TypeVar("T")
 
 REFRESH_S = 5
 """How long an answer is reused and how often live parts ask again; N tabs cost the store as much as one."""
 
 EXCHANGES = 50
 """Exchanges that the endpoint page looks at."""
+
+SLOW_S = 60
+"""How long an answer is reused that looks over days: nobody sees it move within a minute."""
 
 BUCKETS = 1440
 """Points per chart at most: a minute each over a day; the store takes up to 2000, and Vega draws them at once."""
@@ -46,21 +52,53 @@ def _reader(url: str, _token: str | None) -> StoreReader:
     return StoreReader(url, token=_token)
 
 
-@st.cache_data(ttl=REFRESH_S, max_entries=4, show_spinner=False)
+# Answers are frozen: tabs may share them as they are, and copying 200 endpoints for each view would take longer than
+# the view.
+@st.cache_resource(ttl=REFRESH_S, max_entries=4, show_spinner=False)
 def _overview(url: str, _token: str | None) -> tuple[EndpointNow, ...]:
     return _reader(url, _token).overview()
 
 
-@st.cache_data(ttl=REFRESH_S, max_entries=64, show_spinner=False)
+@st.cache_resource(ttl=REFRESH_S, max_entries=64, show_spinner=False)
 def _series(
     url: str, _token: str | None, endpoint: str, metric: str, until: datetime, window: timedelta
 ) -> tuple[Point, ...]:
     return _reader(url, _token).series(endpoint, metric, since=until - window, until=until, buckets=BUCKETS)
 
 
-@st.cache_data(ttl=REFRESH_S, max_entries=16, show_spinner=False)
+@st.cache_resource(ttl=REFRESH_S, max_entries=16, show_spinner=False)
 def _exchanges(url: str, _token: str | None, endpoint: str) -> tuple[Exchange, ...]:
     return _reader(url, _token).exchanges(endpoint, limit=EXCHANGES)
+
+
+@st.cache_resource(ttl=REFRESH_S, max_entries=64, show_spinner=False)
+def _soon(url: str, _token: str | None, _kind: type[T], _name: str, read: str, params: tuple[Any, ...]) -> T:
+    return _reader(url, _token).get(_kind, read, **dict(params))
+
+
+@st.cache_resource(ttl=SLOW_S, max_entries=64, show_spinner=False)
+def _later(url: str, _token: str | None, _kind: type[T], _name: str, read: str, params: tuple[Any, ...]) -> T:
+    return _reader(url, _token).get(_kind, read, **dict(params))
+
+
+def ask(kind: type[T], read: str, *, slow: bool = False, **params: str | None) -> T:
+    """The answer of a read of the store as `kind`, reused for `REFRESH_S` (`SLOW_S` if slow). Raises StoreError."""
+    asked = _later if slow else _soon
+    return asked(*_settings(), kind, kind.__qualname__, read, tuple(sorted(params.items())))
+
+
+def maybe(kind: type[T], read: str, *, slow: bool = False, **params: str | None) -> T | None:
+    """Like `ask`, but None where the store says that there is no such thing (also no such read)."""
+    try:
+        return ask(kind, read, slow=slow, **params)
+    except NotThereError:
+        return None
+
+
+def window(back: timedelta, *, step: timedelta = timedelta(minutes=1)) -> tuple[str, str]:
+    """Both ends of the last `back` as parameters, on whole steps so that refreshes and tabs share answers."""
+    until = next_edge(datetime.now(UTC), step)
+    return (until - back).isoformat(), until.isoformat()
 
 
 def overview() -> tuple[EndpointNow, ...]:
@@ -100,5 +138,6 @@ def nothing_yet() -> None:
         st.subheader(":material/hourglass_empty: No endpoints yet", anchor=False)
         st.markdown("The store is running and empty. See it work on local endpoints, or watch one of your own:")
         st.code(
-            "weighmaster demo\n\nweighmaster init https://HOST/v1   # writes a config\nweighmaster up", language=None
-        )
+            "weighmaster demo\n\nweighmaster init https://HOST/v1   # writes a config\nweighmaster up",
+            language=None, wrap_lines=True,
+        )  # fmt: skip

@@ -1,17 +1,20 @@
-"""Reads the store's HTTP API: one method per question, nouns out, one kind of error.
+"""Reads the store's HTTP API: nouns out, one kind of error. What one page alone asks, it words itself (`get`).
 
 Every failure (nobody listens, too slow, refused, unreadable) is a `StoreError` whose message the pages show as it is.
 """
 
+import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from types import TracebackType
 from typing import Self, TypeVar
 
 import httpx
 
+from monitor.budget import Budget
 from monitor.codec import decode
+from monitor.comparison import Ladder
 from monitor.errors import StoreError
 from monitor.incident import Incident
 from monitor.results import Verdict
@@ -82,6 +85,19 @@ class _Refusal:
     error: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Configured:
+    """What the store's own configuration says: budgets by endpoint, ladders by reference, and what is wrong there."""
+
+    budgets: Mapping[str, Budget] = field(default_factory=dict)
+    ladders: Mapping[str, Ladder] = field(default_factory=dict)
+    trouble: str | None = None
+
+
+class NotThereError(StoreError):
+    """The store has no such thing, or no such read."""
+
+
 class StoreReader:
     """Asks the store at `url`. Safe to share between threads; close it, or use it as a context manager.
 
@@ -100,8 +116,9 @@ class StoreReader:
         try:
             # Proxies and .netrc of the environment must not get between two processes of one service.
             self._http = httpx.Client(
-                base_url=url, headers=headers, timeout=TIMEOUT, trust_env=False, transport=transport
-            )
+                base_url=url, headers=headers, timeout=TIMEOUT, trust_env=False, transport=transport,
+                verify=ssl.create_default_context(),  # of the system, or of SSL_CERT_FILE
+            )  # fmt: skip
         except httpx.InvalidURL as error:
             raise StoreError(f"The store's URL cannot be read: {error}. Give one like http://127.0.0.1:8400.") from None
         self._place = _without_credentials(self._http.base_url)
@@ -118,15 +135,15 @@ class StoreReader:
 
     def overview(self) -> tuple[EndpointNow, ...]:
         """All endpoints with their newest verdicts, incidents and metrics."""
-        return self._get(_Overview, "/api/overview").endpoints
+        return self.get(_Overview, "overview").endpoints
 
     def series(
         self, endpoint: str, metric: str, *, since: datetime, until: datetime, buckets: int = 300
     ) -> tuple[Point, ...]:
         """A metric over time, at most `buckets` points."""
-        return self._get(
+        return self.get(
             _Series,
-            "/api/series",
+            "series",
             endpoint=endpoint,
             metric=metric,
             since=since.isoformat(),
@@ -136,9 +153,11 @@ class StoreReader:
 
     def exchanges(self, endpoint: str, *, limit: int = 50, outcome: str | None = None) -> tuple[Exchange, ...]:
         """The last exchanges of an endpoint, newest first."""
-        return self._get(_Exchanges, "/api/exchanges", endpoint=endpoint, limit=str(limit), outcome=outcome).exchanges
+        return self.get(_Exchanges, "exchanges", endpoint=endpoint, limit=str(limit), outcome=outcome).exchanges
 
-    def _get(self, kind: type[T], path: str, **params: str | None) -> T:
+    def get(self, kind: type[T], read: str, **params: str | None) -> T:
+        """The answer of ``/api/<read>`` as `kind`; parameters that are None are not sent. Raises StoreError."""
+        path = f"/api/{read}"
         body = self._fetch(path, {name: value for name, value in params.items() if value is not None})
         try:
             return decode(kind, body)
@@ -158,7 +177,8 @@ class StoreReader:
             ) from None
         if response.is_success:
             return response.content
-        raise StoreError(_refusal(response, self._place, path))
+        kind = NotThereError if response.status_code == httpx.codes.NOT_FOUND else StoreError
+        raise kind(_refusal(response, self._place, path))
 
 
 def _refusal(response: httpx.Response, place: str, path: str) -> str:

@@ -1,7 +1,6 @@
 """View models of the overview: endpoints as the store tells them -> order, sentence and cells. No Streamlit."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from dashboard.store_reader import EndpointNow, Measured
 from dashboard.words import (
@@ -25,19 +24,6 @@ SEVERITY: tuple[Status, ...] = ("fail", "suspect", "inconclusive", "pass")
 
 NAMED = 4
 """Endpoints that the sentence names per group; the others are counted."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
-    """One detector's answer for one endpoint. ``why`` is None for a pass."""
-
-    title: str
-    help: str
-    mark: Mark
-    word: str
-    effect: str
-    sample: str
-    why: str | None
 
 
 OPERATION = frozenset({"availability", "speed_shift", "faults", "parameters"})
@@ -67,31 +53,6 @@ def detectors_of(endpoints: Iterable[EndpointNow]) -> tuple[str, ...]:
     """The columns of the grid: those that are always there, then what else has judged, by name."""
     found = {verdict.detector for endpoint in endpoints for verdict in endpoint.verdicts}
     return (*ALWAYS, *sorted(found - set(ALWAYS)))
-
-
-def cell(endpoint: EndpointNow, detector: str) -> Cell:
-    """What `detector` says about `endpoint`."""
-    label = detector_label(detector)
-    verdict = next((verdict for verdict in endpoint.verdicts if verdict.detector == detector), None)
-    if verdict is None:
-        return Cell(
-            title=label.title,
-            help=label.definition,
-            mark=UNJUDGED,
-            word="not judged yet",
-            effect="",
-            sample="",
-            why=None,
-        )
-    return Cell(
-        title=label.title,
-        help=label.definition,
-        mark=MARKS[verdict.status],
-        word=verdict.status,
-        effect=effect_text(verdict),
-        sample=_n(verdict.n),
-        why=None if verdict.status == "pass" or not verdict.cause else spoken(verdict.cause),
-    )
 
 
 def effect_text(verdict: Verdict) -> str:

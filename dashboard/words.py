@@ -171,8 +171,9 @@ def _spaced(name: str) -> str:
 
 
 def spoken(name: str) -> str:
-    """Write an identifier such as a cause as words."""
-    return name.replace("_", " ")
+    """Write an identifier such as a cause as words; what it names after a colon (``weights: Q4_0``) stays as it is."""
+    layer, colon, named = name.partition(": ")
+    return layer.replace("_", " ") + colon + named
 
 
 _BREAKS = re.compile(r"[\s\x85\u2028\u2029]*[\t-\r\x85\u2028\u2029]\s*")

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from jobs.agent_notes import AgentNotes
+from jobs.agent_sign import Signing
 from jobs.alarm import Alarm
 from jobs.backlog import Backlog
 from jobs.pushing import Pushing
@@ -90,7 +91,7 @@ class Agent:
         }  # fmt: skip
         self._turns = Turns(clock)
         self._alarm = Alarm(clock, self.look, speed=speed)
-        self._pushing = Pushing(backlog, store)
+        self._pushing = Pushing(backlog, store, Signing(config.vantage, clock).sign)
         self._notes = AgentNotes(backlog.notes())
         self._running: dict[Pair, tuple[Due, asyncio.Task[None]]] = {}
         self._held: dict[Pair, list[Slot]] = {}
@@ -217,7 +218,8 @@ class Agent:
         if wait is not None:
             log.warning("%s: %s", one.endpoint, why_wait(wait))
         work = maintained(self._config.maintenance, one.endpoint, record.run.started_at, record.run.finished_at)
-        record = replace(record, run=replace(record.run, maintenance=work))
+        clock_offset_s = self._store.offset[0] if self._store.offset else None
+        record = replace(record, run=replace(record.run, maintenance=work, clock_offset_s=clock_offset_s))
         log.info("%s %s: %d of %d answered", *one.pair, record.run.n_answered, record.run.n_exchanges)
         return Outcome(state="done", record=record, captures=captures)
 

@@ -16,11 +16,12 @@ from jobs.audit_report import Budget
 from jobs.clock import SystemClock
 from jobs.endpoints_now import exit_code
 from jobs.evidence_folder import Kept
+from jobs.golden_answers import GoldenAnswers
 from jobs.judging import GoldenSide, golden_side, judge
 from jobs.pipeline import Probed
 from jobs.predicting import bank_names, predictions_of, predictor_for
 from jobs.references import scorer_for
-from jobs.store_client import StoreClient
+from jobs.store_client import client_for
 from jobs.terminal import show, show_json
 from jobs.tolerances import tolerances_for
 from jobs.verdict_table import SYMBOLS
@@ -115,7 +116,8 @@ def _computed(config: Config, kept: Kept, golden: dict[str, Scorer], console: Co
             continue
         if verdict.run_ids not in sides:  # the verdicts of an audit rest on the same answers
             kinds = {one.detector for one in kept.verdicts if one.run_ids == verdict.run_ids}
-            sides[verdict.run_ids] = _side(config, probed, scorer, kinds)
+            paired = any("behaviour" in one.details for one in kept.verdicts if one.run_ids == verdict.run_ids)
+            sides[verdict.run_ids] = _side(config, probed, scorer, kinds, paired=paired)
         yield _Again(before=verdict, now=_judged(config, verdict, probed, scorer, sides[verdict.run_ids]))
 
 
@@ -130,12 +132,20 @@ def _require_one_run(verdict: Verdict, config: Config) -> None:
                          "verdicts on their own runs can be computed again")  # fmt: skip
 
 
-def _side(config: Config, probed: Probed, scorer: Scorer | None, kinds: Collection[str]) -> GoldenSide:
-    """What the golden side says, as far as the detectors `kinds` want to know: drawing answers takes minutes."""
+def _side(
+    config: Config, probed: Probed, scorer: Scorer | None, kinds: Collection[str], *, paired: bool
+) -> GoldenSide:  # fmt: skip
+    """What the golden side says, as far as the detectors `kinds` want to know: drawing answers takes minutes.
+
+    `paired` says that verdicts of then rest on golden's own answers to the same requests.
+    """
     name = probed.endpoint.reference
     tolerances = tolerances_for(config.references[name], scorer.fingerprint) if name and scorer else None
     wanting = [one for one in config.detectors if one.kind in kinds]
-    return golden_side(probed.records, scorer, wanting, tolerances=tolerances)
+    side = golden_side(probed.records, scorer, wanting, tolerances=tolerances)
+    if not paired:
+        return side
+    return replace(side, answers=asyncio.run(GoldenAnswers().of(probed.records[0], wanting, scorer)))
 
 
 def _judged(
@@ -166,9 +176,8 @@ def _audited(config: Config, verdict: Verdict, probed: Probed, scorer: Scorer | 
 
 
 async def _from_store(config: Config, verdict_id: str) -> Kept:
-    token = config.store.token.get_secret_value() if config.store.token else None
-    url = config.store.listen.url
-    store = StoreClient(url, token=token)
+    url = config.store.url
+    store = client_for(config.store, url)
     try:
         verdicts = [one for one in await store.verdicts(limit=_MOST_VERDICTS) if one.verdict_id == verdict_id]
         if not verdicts:

@@ -28,6 +28,11 @@ class Backlog:
         """Whether something waits for room in the spool."""
         return bool(self._waiting)
 
+    @property
+    def n_waiting(self) -> int:
+        """Records that the store has not confirmed."""
+        return self.spool.backlog() + sum(len(batch) for batch, _notes in self._waiting)
+
     def notes(self) -> Mapping[str, bytes]:
         """What the writer noted, with what waits."""
         found = dict(self.spool.notes())

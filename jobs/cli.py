@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from jobs.commands import alerts, database, files, golden, lab, measure, packs, service, tools, traffic
+from jobs.commands import alerts, database, files, golden, lab, measure, packs, report, service, suite, tools, traffic
 from monitor.errors import ConfigError, WeighmasterError
 
 
@@ -31,7 +31,7 @@ def build() -> typer.Typer:
         rich_markup_mode=None,
     )
     app.callback()(_options)
-    for group in (measure, tools, service, files, lab, database, golden, packs, traffic, alerts):
+    for group in (measure, tools, service, files, lab, database, golden, packs, traffic, alerts, report, suite):
         group.register(app)
     return app
 

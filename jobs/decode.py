@@ -10,7 +10,7 @@ from jobs.capture_bytes import read_bytes
 from jobs.explain import document, lines, printable
 from jobs.explain import read as read_explained
 from monitor.errors import UsageError
-from monitor.types import Capture, Exchange
+from monitor.types import Capture
 from monitor.wire.dispatch import decode, protocols
 from monitor.wire.files import load
 from monitor.wire.guess import guessed
@@ -50,17 +50,6 @@ def read_capture(
 
 def _names() -> str:
     return ", ".join(sorted(protocols()))
-
-
-def decode_file(
-    path: pathlib.Path,
-    format: str,  # noqa: A002
-    *,
-    index: int | None = None,
-    protocol: str | None = None,
-) -> Exchange:
-    """Return the record of the capture in `path`. Raises like `read_capture`."""
-    return decode(read_capture(path, format, index=index, protocol=protocol))
 
 
 def run(

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from monitor.faults.catalogue import CATALOGUE
 from monitor.faults.kinds import Fault
+from monitor.faults.paired import KINDS
 from monitor.faults.profiles import PROFILES, Profile
 
 PAGE = Path(__file__).parents[1] / "docs" / "faults.md"
@@ -35,7 +36,8 @@ def renewed(text: str) -> str:
 def _row(fault: Fault) -> str:
     excused = [name for name, profile in PROFILES.items() if fault.name in profile.notes]
     symptom = fault.symptom.replace("|", "\\|")
-    namer = f"`{fault.told_by}`" if fault.told_by else "the comparison" if fault.behavioural else "`faults`"
+    here = ("faults",) if fault.told_by is None or fault.name in KINDS else ()
+    namer = ", ".join(f"`{one}`" for one in (fault.told_by, *here) if one)
     return (
         f"| {fault.number} | `{fault.name}` {fault.title} | {fault.layer} | {symptom} | {', '.join(fault.forms)} "
         f"| {_code(*excused)} | {namer} |"

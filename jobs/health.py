@@ -8,6 +8,7 @@ import httpx
 
 from jobs.alive import judge_spool, life_of
 from jobs.terminal import show, show_document
+from jobs.trust import trusting
 from monitor.config_types import Config
 from monitor.errors import UsageError
 from monitor.ports import Clock
@@ -37,16 +38,16 @@ def health(config: Config, names: Sequence[str], clock: Clock) -> list[Health]:
 def _checks(config: Config, clock: Clock) -> dict[str, Callable[[], Health]]:
     spool = Path(config.agent.spool)
     return {
-        "store": lambda: _answers(f"{config.store.listen.url}/healthz"),
+        "store": lambda: _answers(f"{config.store.url}/healthz", config.store.tls_ca),
         "agent": lambda: life_of(spool, clock.now()),
         "judge": lambda: life_of(judge_spool(spool), clock.now()),
         "dashboard": lambda: _answers(f"{config.dashboard.listen.url}/_stcore/health"),
     }
 
 
-def _answers(url: str) -> Health:
+def _answers(url: str, ca: str | None = None) -> Health:
     try:
-        reply = httpx.get(url, timeout=5, trust_env=False, follow_redirects=False)
+        reply = httpx.get(url, timeout=5, trust_env=False, follow_redirects=False, verify=trusting(ca))
     except httpx.HTTPError as error:
         return {"alive": False, "reason": f"{url} does not answer ({type(error).__name__})"}
     if reply.status_code == 200:

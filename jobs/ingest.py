@@ -6,19 +6,24 @@ Content is dropped where it is read: no word of a question or an answer goes int
 import asyncio
 import hashlib
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 from pathlib import Path
-from typing import BinaryIO, TextIO
+from types import MappingProxyType
+from typing import TextIO
 
 import orjson
 
-from jobs.store_client import StoreClient
+from jobs.ingest_lines import LINE_BYTES, lines
+from jobs.ingest_send import send
+from jobs.store_client import client_for
 from jobs.version import version
 from monitor.codec import encode
 from monitor.config_types import Config
-from monitor.errors import StoreError, UsageError
+from monitor.errors import UsageError
 from monitor.ports import Spool
 from monitor.results import Run, RunRecord
 from monitor.shape import TRAFFIC
@@ -31,8 +36,6 @@ from storage.spool import SqliteSpool
 PER_RUN = 200
 """So many exchanges at most make one run: what is judged at once."""
 
-MOST_KNOWN = 200
-LINE_BYTES = 16 * 2**20
 TOLD_MISTAKES = 5
 _BAD = (TypeError, ValueError, ArithmeticError, AttributeError, KeyError, RecursionError)
 """What a line of a shape that nobody foresaw may raise. It is refused like any other, and the next one is read."""
@@ -45,20 +48,21 @@ class Tally:
     accepted: int = 0
     refused: int = 0
     other_model: int = 0
+    known: int = 0
     runs: int = 0
-    known_runs: int = 0
 
     def words(self, *, keep: bool) -> str:
         """One line for people. It says what happened to the content."""
         content = "content kept, as asked" if keep else "content dropped: only numbers were kept"
         others = f", {self.other_model} of other models passed over" if self.other_model else ""
-        known = f" ({self.known_runs} more were in the store already)" if self.known_runs else ""
+        known = f" ({self.known} more were taken before)" if self.known else ""
         taken = f"{self.accepted} answers taken in {self.runs} runs{known}"
         return f"{taken}, {self.refused} lines refused{others}; {content}"
 
 
 def exchanges_of(lines: Iterable[bytes], tally: Tally, *, keep: bool, log: TextIO) -> Iterator[Exchange]:
     """Yield what the `lines` tell of: access-log lines, or one OTLP document each. Mistakes are counted and told."""
+    n_read = 0
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -68,6 +72,10 @@ def exchanges_of(lines: Iterable[bytes], tally: Tally, *, keep: bool, log: TextI
             tally.refused += 1
             if tally.refused <= TOLD_MISTAKES:
                 log.write(f"line {number}: {error}\n")
+            continue
+        n_read += 1
+    if tally.refused and not n_read:
+        log.write("no line could be read: give one JSON object a line (`jq -c .` makes lines of a document or a list)\n")
 
 
 def events_in(line: bytes, *, keep: bool) -> list[Exchange]:
@@ -100,12 +108,32 @@ def _read(line: bytes, *, keep: bool) -> list[Exchange]:
     return found
 
 
+def identified(exchanges: Sequence[Exchange], endpoint: Endpoint, *, name: str) -> list[Exchange]:
+    """Return `exchanges` in the order of time, with ids that follow from the numbers.
+
+    So the same answers have the same ids in a log that has grown. Of answers that are alike each has one of its own.
+    """
+    counts: Counter[bytes] = Counter()
+    found = []
+    for one in sorted(exchanges, key=lambda one: (str(one.started_at), encode(one))):
+        numbers = encode(one)
+        of_whom = f"{endpoint.name}\0{name}\0".encode()
+        digest = hashlib.blake2b(of_whom + numbers, digest_size=10).hexdigest()
+        found.append(replace(one, exchange_id=f"{digest}-{counts[numbers]}"))
+        counts[numbers] += 1
+    return found
+
+
 def runs_of(exchanges: Sequence[Exchange], endpoint: Endpoint, *, name: str, vantage: str) -> list[RunRecord]:
     """Return the runs that `exchanges` make, oldest first: `PER_RUN` each, and none over two UTC days.
 
     Ids follow from the numbers, so that the same log taken in twice is the same runs.
     """
-    ordered = sorted(exchanges, key=lambda one: (str(one.started_at), encode(one)))
+    return runs_from(identified(exchanges, endpoint, name=name), endpoint, name=name, vantage=vantage)
+
+
+def runs_from(ordered: Sequence[Exchange], endpoint: Endpoint, *, name: str, vantage: str) -> list[RunRecord]:
+    """Return the runs that exchanges with ids make, oldest first."""
     days = groupby(ordered, key=lambda one: str(one.started_at)[:10])
     return [
         _run(some[at : at + PER_RUN], endpoint, name=name, vantage=vantage)
@@ -115,10 +143,7 @@ def runs_of(exchanges: Sequence[Exchange], endpoint: Endpoint, *, name: str, van
 
 
 def _run(exchanges: Sequence[Exchange], endpoint: Endpoint, *, name: str, vantage: str) -> RunRecord:
-    digest = hashlib.blake2b(digest_size=10)
-    for part in (endpoint.name, name, *exchanges):
-        digest.update(part.encode() if isinstance(part, str) else encode(part))
-    run_id = digest.hexdigest()
+    run_id = hashlib.blake2b(" ".join(one.exchange_id for one in exchanges).encode(), digest_size=10).hexdigest()
     started, finished = exchanges[0].started_at, exchanges[-1].started_at
     assert started is not None  # noqa: S101  # every reader of traffic wants a time
     assert finished is not None  # noqa: S101
@@ -128,10 +153,7 @@ def _run(exchanges: Sequence[Exchange], endpoint: Endpoint, *, name: str, vantag
         vantage=vantage, prober_version=version(), started_at=started, finished_at=finished, n_exchanges=len(exchanges),
         n_answered=sum(one.answered for one in exchanges),
     )  # fmt: skip
-    numbered = (
-        replace(one, run_id=run_id, exchange_id=f"{run_id}-{index}") for index, one in enumerate(exchanges)
-    )
-    return RunRecord(run=run, exchanges=tuple(numbered), observations=())
+    return RunRecord(run=run, exchanges=tuple(replace(one, run_id=run_id) for one in exchanges), observations=())
 
 
 def of_model(exchange: Exchange, endpoint: Endpoint) -> bool:
@@ -149,7 +171,7 @@ def endpoint_of(config: Config, name: str) -> Endpoint:
 
 def spool_of(config: Config) -> SqliteSpool:
     """Return the spool that traffic goes through on its way to the store."""
-    return SqliteSpool(Path(config.agent.spool).with_name("traffic-spool.sqlite"), writer="traffic")
+    return SqliteSpool(Path(config.agent.spool).with_name("traffic-spool.sqlite"), writer=f"traffic-{config.vantage}")
 
 
 def run(
@@ -161,19 +183,22 @@ def run(
     Raises
     ------
     StoreError
-        When the store does not take it; what was read stays in the spool and goes with the next ingest.
+        When the store does not answer; what was read stays in the spool and goes with the next ingest of that name.
     """
     chosen, tally = endpoint_of(config, endpoint), Tally()
-    found = list(exchanges_of(_lines(source), tally, keep=keep, log=sys.stderr))
+    found = list(exchanges_of(lines(source), tally, keep=keep, log=sys.stderr))
     mine = [one for one in found if any_model or of_model(one, chosen)]
-    tally.accepted, tally.other_model = len(mine), len(found) - len(mine)
-    records = runs_of(mine, chosen, name=name, vantage=config.vantage)
-    spool = spool_of(config)
-    try:
-        tally.runs = asyncio.run(_send(config, store_url, spool, records))
-    finally:
-        spool.close()
-    tally.known_runs = len(records) - tally.runs
+    tally.other_model = len(found) - len(mine)
+
+    def made(read: Sequence[Exchange], known: Collection[str]) -> list[RunRecord]:
+        new = [one for one in read if one.exchange_id not in known]
+        records = runs_from(new, chosen, name=name, vantage=config.vantage)
+        tally.accepted, tally.known, tally.runs = len(new), len(read) - len(new), len(records)
+        return records
+
+    with closing(spool_of(config)) as spool:
+        read = identified(mine, chosen, name=name)
+        asyncio.run(send(client_for(config.store, store_url), spool, read, made, endpoint=endpoint, name=name))
     if as_json:
         sys.stdout.write(orjson.dumps({**asdict(tally), "content_kept": keep}).decode() + "\n")
     else:
@@ -181,48 +206,7 @@ def run(
     return 0 if mine else 2
 
 
-def append(spool: Spool, records: Sequence[RunRecord]) -> None:
-    """Put runs into the spool, all or none."""
+def append(spool: Spool, records: Sequence[RunRecord], notes: Mapping[str, bytes] = MappingProxyType({})) -> None:
+    """Put runs into the spool, with `notes`, all or none."""
     if records:
-        spool.append([("run", encode(record)) for record in records])
-
-
-async def _send(config: Config, store_url: str, spool: Spool, records: Sequence[RunRecord]) -> int:
-    """Send the runs that the store has not got yet, and what waited in the spool; return how many were new."""
-    token = config.store.token.get_secret_value() if config.store.token else None
-    store = StoreClient(store_url, token=token)
-    try:
-        known = await _known(store, records)
-        new = [record for record in records if record.run.run_id not in known]
-        await asyncio.to_thread(append, spool, new)
-        await store.push(spool)
-    finally:
-        await store.aclose()
-    return len(new)
-
-
-async def _known(store: StoreClient, records: Sequence[RunRecord]) -> set[str]:
-    """Ids of runs that the store has, as far as its newest ones go; none where it does not answer."""
-    if not records:
-        return set()
-    try:
-        there, _ = await store.runs(records[0].run.endpoint, TRAFFIC, MOST_KNOWN)
-    except StoreError:  # the push will tell, and what was read is then safe in the spool
-        return set()
-    return {record.run.run_id for record in there}
-
-
-def _lines(source: Path) -> Iterator[bytes]:
-    if str(source) == "-":
-        yield from _of(sys.stdin.buffer)
-        return
-    with source.open("rb") as file:
-        yield from _of(file)
-
-
-def _of(file: BinaryIO) -> Iterator[bytes]:
-    while line := file.readline(LINE_BYTES + 2):
-        yield line
-        rest = line
-        while len(rest) > LINE_BYTES and not rest.endswith(b"\n"):
-            rest = file.readline(LINE_BYTES + 2)  # of a line that is refused, one refusal is enough
+        spool.append([("run", encode(record)) for record in records], notes)

@@ -1,20 +1,27 @@
 """The receiver of real traffic as a process: listens, keeps numbers in its spool, pushes runs to the store."""
 
 import asyncio
+import logging
 import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
+from pathlib import Path
 
 import uvicorn
 
 from jobs.ingest import endpoint_of, spool_of
-from jobs.ingest_server import Receiver, app, keep_flushing
-from jobs.store_client import StoreClient
+from jobs.ingest_server import app, keep_flushing
+from jobs.ingest_waiting import Receiver, mark_of
+from jobs.listening import listening
+from jobs.only_one import only_one
+from jobs.store_client import StoreClient, client_for
 from monitor.config_store import is_loopback
 from monitor.config_types import Config
 from monitor.errors import StoreError, UsageError
+
+log = logging.getLogger(__name__)
 
 FLUSH_EVERY_S = 60.0
 
@@ -29,18 +36,19 @@ def serve(
     ------
     UsageError
         When everybody could write, or the endpoint is not in the configuration.
+    StoreError
+        When another receiver of the same endpoint and name runs here, or the spool cannot be opened.
     """
-    token = config.store.token.get_secret_value() if config.store.token else None
+    token = config.store.bearer
     if token is None and not is_loopback(host):
         raise UsageError(f"{host} can be reached from other machines, and there is no store.token: set one")
-    with closing(spool_of(config)) as spool:
+    chosen, own = endpoint_of(config, endpoint), Path(config.agent.spool).with_name(mark_of(endpoint, name))
+    with only_one(own, "a receiver of the same endpoint and name"), closing(spool_of(config)) as spool:
         receiver = Receiver(
-            endpoint=endpoint_of(config, endpoint), spool=spool, name=name, vantage=config.vantage, token=token,
-            any_model=any_model, keep=keep,
-        )  # fmt: skip
-        store = StoreClient(store_url, token=token)
-        with closing(_listen(host, port)) as listener:
-            asyncio.run(_serve(receiver, store, listener, ready, flush_every_s))
+            endpoint=chosen, spool=spool, name=name, vantage=config.vantage, token=token, any_model=any_model, keep=keep
+        )
+        with closing(listening(host, port)) as listener:
+            asyncio.run(_serve(receiver, client_for(config.store, store_url), listener, ready, flush_every_s))
     sys.stderr.write(receiver.tally.words(keep=keep) + "\n")
     return 0
 
@@ -51,14 +59,6 @@ class _Server(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host, port), family=family)
-    except OSError as error:
-        raise UsageError(f"cannot listen on {host}:{port} ({error}): choose another --host or --port") from None
 
 
 async def _serve(
@@ -77,7 +77,10 @@ async def _serve(
         await server.serve(sockets=[listener])
     finally:
         flushing.cancel()
-        receiver.flush()
-        with suppress(StoreError):  # it stays in the spool, for the next time
+        try:
+            await asyncio.to_thread(receiver.flush)
             await store.push(receiver.spool)
-        await store.aclose()
+        except StoreError as error:
+            log.warning("%s; what was taken stays in the spool, for the next time", error)
+        finally:
+            await store.aclose()

@@ -7,8 +7,7 @@ import asyncio
 import hmac
 import logging
 import zlib
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import orjson
@@ -17,66 +16,16 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from jobs.ingest import Tally, append, events_in, of_model, runs_of
+from jobs.ingest import events_in
+from jobs.ingest_waiting import Receiver, RefusedError
 from monitor.errors import StoreError
-from monitor.ports import Spool
 from monitor.shape_traffic import NoEventError
-from monitor.types import Endpoint, Exchange
+from monitor.types import Exchange
 
 log = logging.getLogger(__name__)
 
 BODY_LIMIT = 8 * 2**20
-MOST_WAITING = 20_000
-"""Answers that wait for their run; beyond that senders are told to come back."""
-
 Take = Callable[[bytes, "Receiver"], tuple[list[Exchange], int]]
-
-
-class RefusedError(Exception):
-    """A request that is not taken, with its status."""
-
-    def __init__(self, status: int, message: str) -> None:
-        self.status = status
-        super().__init__(message)
-
-
-@dataclass(slots=True, kw_only=True)
-class Receiver:
-    """Where events go: they wait here until `flush` makes runs of them."""
-
-    endpoint: Endpoint
-    spool: Spool
-    name: str
-    vantage: str
-    token: str | None = None
-    any_model: bool = False
-    keep: bool = False
-    waiting: list[Exchange] = field(default_factory=list)
-    tally: Tally = field(default_factory=Tally)
-
-    def take(self, found: Sequence[Exchange]) -> None:
-        """Let `found` wait. Raises RefusedError when too many do."""
-        if len(self.waiting) + len(found) > MOST_WAITING:
-            raise RefusedError(503, "too many answers wait for the store: send again later")
-        mine = [one for one in found if self.any_model or of_model(one, self.endpoint)]
-        self.tally.other_model += len(found) - len(mine)
-        self.tally.accepted += len(mine)
-        self.waiting += mine
-
-    def flush(self) -> int:
-        """Put what waits into the spool as runs; return how many runs.
-
-        Raises StoreError when the spool takes none; then all wait on.
-        """
-        taken, self.waiting = self.waiting, []
-        try:
-            records = runs_of(taken, self.endpoint, name=self.name, vantage=self.vantage)
-            append(self.spool, records)
-        except Exception:
-            self.waiting = [*taken, *self.waiting]
-            raise
-        self.tally.runs += len(records)
-        return len(records)
 
 
 def app(receiver: Receiver) -> Starlette:
@@ -87,9 +36,11 @@ def app(receiver: Receiver) -> Starlette:
             try:
                 body = await _body(request, receiver.token)
                 found, refused = await asyncio.to_thread(take, body, receiver)
-                receiver.take(found)
+                await asyncio.to_thread(receiver.take, found)
             except RefusedError as error:
                 return _json({"error": str(error)}, error.status)
+            except StoreError as error:  # of the spool: nothing was taken
+                return _json({"error": str(error)}, 503)
             receiver.tally.refused += refused
             return _json({"partialSuccess": {name: refused} if refused else {}})
 

@@ -5,10 +5,13 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from jobs.drawing import Drawn
 from jobs.foreseeing import Foresight
-from jobs.judging import Drawn, GoldenSide, evidence_of, fed, golden_side, judge, judged_run
+from jobs.golden_answers import GoldenAnswers
+from jobs.judging import GoldenSide, evidence_of, fed, golden_side, judge, judged_run
 from jobs.patience import set_within
 from jobs.store_client import StoreClient
+from jobs.suite_golden import SuiteGolden
 from jobs.tolerances import tolerances_for
 from monitor.codec import encode
 from monitor.config_types import Config, ReferenceConfig
@@ -41,12 +44,14 @@ class Judge:
         self._scorers: dict[str, Scorer] = {}
         self._tolerances: dict[str, Tolerances | None] = {}
         self._drawn: Drawn = {}
+        self._answers = GoldenAnswers()
         self._configure(config)
 
     def _configure(self, config: Config) -> None:
         self._config = config
         self._endpoints = {entry.endpoint.name: entry.endpoint for entry in config.endpoints}
         self._foresight = Foresight(config)
+        self._suites = SuiteGolden(config, self._clock)
         feeding = [one.probes for one in config.detectors if one.kind in JOINED and one.probes]
         self._threshold = page_threshold(config, frozenset().union(*feeding))
         self._try_again_ns: dict[str, int] = {}
@@ -106,7 +111,10 @@ class Judge:
         predictions = await self._foresight.of(record, detectors, scorer, own.views)
         if predictions is None:
             return
-        own = replace(own, predictions=predictions)
+        own = replace(
+            own, predictions=predictions, suite_golden=await self._suites.of(record, scorer),
+            answers=await self._answers.of(record, detectors, scorer),
+        )  # fmt: skip
         neighbours, their_views = await self._neighbours(record)
         golden = replace(own, views={**their_views, **own.views})
         history = await self._history(record, max((one.looks_back for one in detectors), default=0))

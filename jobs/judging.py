@@ -2,16 +2,16 @@
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 import numpy as np
 
 from jobs.alignment import Aligned, align
+from jobs.drawing import Answers, Drawn, draw_new
 from jobs.tool_draws import tool_draws
 from monitor.errors import GoldenError, TaskRefusedError
-from monitor.ports import Detector, Sampler, Scorer, WantsSamples
+from monitor.ports import Detector, Scorer, WantsSamples
 from monitor.results import (
     Evidence,
     Fingerprint,
@@ -23,6 +23,7 @@ from monitor.results import (
     Tolerances,
     Verdict,
 )
+from monitor.suites.tally import Tally
 from monitor.tools.draws import ToolDraws
 from monitor.types import Endpoint, Exchange
 from monitor.wire.timing import with_golden_tokens
@@ -74,10 +75,8 @@ class GoldenSide:
     samples: Mapping[str, tuple[tuple[int, ...], ...]] = field(default_factory=dict)
     predictions: tuple[Prediction, ...] = ()
     tool_draws: Mapping[str, ToolDraws] = field(default_factory=dict)
-
-
-Drawn = dict[tuple[str, str, int, int], tuple[tuple[int, ...], ...]]
-"""Golden answers that were drawn already, by fingerprint, prompt, length and number."""
+    suite_golden: tuple[Tally, ...] = ()
+    answers: Mapping[str, Exchange] = field(default_factory=dict)
 
 
 def golden_side(
@@ -97,8 +96,8 @@ def golden_side(
     wanted = max((one.draws for one in chosen if isinstance(one, WantsSamples)), default=0)
     return GoldenSide(
         fingerprint=mark, views=view(records, scorer), tolerances=tolerances if fits else None,
-        samples=_samples(records, scorer, wanted, drawn if drawn is not None else {}) if wanted else {},
-        tool_draws=tool_draws(records, scorer, chosen),
+        samples=_samples(records, scorer, wanted, {} if drawn is None else drawn) if wanted else {},
+        tool_draws=tool_draws(records, scorer, chosen, drawn),
     )  # fmt: skip
 
 
@@ -108,9 +107,7 @@ def fed(detectors: Iterable[Detector], records: Sequence[RunRecord]) -> list[Det
     return [detector for detector in detectors if detector.probes is None or detector.probes & kinds]
 
 
-def _samples(
-    records: Sequence[RunRecord], scorer: Scorer, n: int, drawn: Drawn
-) -> dict[str, tuple[tuple[int, ...], ...]]:
+def _samples(records: Sequence[RunRecord], scorer: Scorer, n: int, drawn: Drawn) -> dict[str, Answers]:
     """Golden answers to all sampled requests without tools, by prompt; empty when this golden side cannot draw.
 
     Cases with tools have draws of their own (`jobs.tool_draws`).
@@ -121,17 +118,7 @@ def _samples(
         if exchange.request and exchange.request.temperature == 1 and exchange.request.top_p in {None, 1}
         and exchange.answered and not exchange.request.tools
     }  # fmt: skip
-    if not isinstance(scorer, Sampler) or not asked:
-        return {}
-    mark = scorer.fingerprint.digest
-    keys = {name: (mark, name, request.max_tokens, n) for name, request in asked.items()}
-    for length in {request.max_tokens for request in asked.values()}:
-        new = [name for name, request in asked.items() if request.max_tokens == length and keys[name] not in drawn]
-        ids = [scorer.tokenizer.prompt_ids(asked[name].messages, asked[name].tools) for name in new]
-        with suppress(GoldenError):
-            answers = scorer.draw(ids, n=n, max_tokens=length, seed=_SEED) if ids else []
-            drawn.update({keys[name]: tuple(map(tuple, some)) for name, some in zip(new, answers, strict=True)})
-    return {name: drawn[key] for name, key in keys.items() if key in drawn}
+    return draw_new(asked, scorer, n, drawn, seed=_SEED)
 
 
 def judge(
@@ -164,6 +151,8 @@ def evidence_of(
         tolerances=golden.tolerances,
         predictions=golden.predictions,
         tool_draws=golden.tool_draws,
+        suite_golden=golden.suite_golden,
+        answers=golden.answers,
     )
 
 

@@ -49,6 +49,9 @@ class Notifier:
         self._reads = AlertReads(store, config.alerts.rules, self._endpoints, patience_s=patience_s(config))
         self._drain = Drain(senders, clock, self._keep)
         self._pinged_at: datetime | None = None
+        self._patience_s = patience_s(config)
+        self._looked_at: datetime | None = None
+        self._listening_since: datetime | None = None
 
     async def run(self, stop: asyncio.Event) -> None:
         """Look and deliver until `stop` is set; then let deliveries under way end."""
@@ -74,7 +77,9 @@ class Notifier:
         now = self._clock.now()
         force = await self._reads.in_force(now)
         state = force.state()
-        facts = replace(await self._reads.facts(now, force, state), configuration=self._file())
+        facts = replace(
+            await self._reads.facts(now, force, state), configuration=self._file(), listening_since=self._listened(now)
+        )
         stepped = await asyncio.to_thread(self._step, state, facts, force)
         fresh = await self._deliveries(stepped.messages)
         self._keep([*_changed(force, stepped), *(("delivery", encode(one)) for one in fresh)])
@@ -85,6 +90,14 @@ class Notifier:
             told = ", ".join(f"{event.kind} {event.incident.endpoint}" for event in message.events)
             log.info("alerts: %s", told)
         return stepped
+
+    def _listened(self, now: datetime) -> datetime:
+        """Since when the store has answered without a gap in which agents could not have been heard."""
+        gap_s = None if self._looked_at is None else (now - self._looked_at).total_seconds()
+        if self._listening_since is None or gap_s is None or not 0 <= gap_s <= self._patience_s / 2:
+            self._listening_since = now
+        self._looked_at = now
+        return self._listening_since
 
     async def deliver(self) -> None:
         """Try all that is due once, and wait for it."""

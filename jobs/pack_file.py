@@ -70,22 +70,6 @@ def read_file(path: Path) -> bytes:
         raise GoldenError(f"{path}: {what}; give the path of a pack (`weighmaster reference pack -o FILE`)") from error
 
 
-def read_pack(path: Path, *, sha256: str | None = None, keys: Collection[str] = ()) -> Pack:
-    """Read the pack in `path`. Raises GoldenError as `read_file`, `trust` and `pack_in`."""
-    data = read_file(path)
-    trust(data, str(path), sha256=sha256, keys=keys)
-    return pack_in(data, str(path))
-
-
-def open_pack(
-    path: Path, *, sha256: str | None = None, keys: Collection[str] = (), against: Path | None = None
-) -> PackEngine:
-    """Return the engine of the pack in `path`; raises GoldenError as `read_file`, `trust` and `engine_of`."""
-    data = read_file(path)
-    trust(data, str(path), sha256=sha256, keys=keys)
-    return engine_of(data, str(path), against=against)
-
-
 def trust(data: bytes, source: str, *, sha256: str | None, keys: Collection[str]) -> None:
     """Refuse `data` when its hash is not `sha256`, or its signature is broken or of none of `keys`.
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from jobs.backlog import Backlog
@@ -15,11 +15,16 @@ PUSH_EVERY_S = 1.0
 
 
 class Pushing:
-    """Pushes again and again; says once when the store stops answering, and once when it is back."""
+    """Pushes again and again; says why the store does not take anything, each reason once, and when it is back.
 
-    def __init__(self, backlog: Backlog, store: StoreClient) -> None:
-        self._backlog, self._store = backlog, store
-        self._store_answers = True
+    `pushed` is called after each push that worked.
+    """
+
+    def __init__(
+        self, backlog: Backlog, store: StoreClient, pushed: Callable[[Backlog, StoreClient], None] | None = None
+    ) -> None:
+        self._backlog, self._store, self._pushed = backlog, store, pushed
+        self._refused: str | None = None
         self._bug: str | None = None
 
     @asynccontextmanager
@@ -48,16 +53,18 @@ class Pushing:
         try:
             self._backlog.retry()
             await self._store.push(self._backlog.spool)
+            if self._pushed is not None:
+                self._pushed(self._backlog, self._store)
         except StoreError as error:
-            if self._store_answers:
+            if self._refused != str(error):
                 log.warning("%s; results stay in the spool", error)
-            self._store_answers = False
+            self._refused = str(error)
         except Exception as error:  # what is in the spool stays there; a push that ended would leave it there for ever
             if self._bug != repr(error):
                 log.exception("our bug; pushing again, results stay in the spool")
             self._bug = repr(error)
         else:
             self._bug = None
-            if not self._store_answers:
+            if self._refused is not None:
                 log.info("the store is back")
-            self._store_answers = True
+            self._refused = None

@@ -12,6 +12,7 @@ from pathlib import Path
 from jobs.patience import set_within
 from jobs.secret_files import WithSecretFiles
 from jobs.settings import load_known
+from monitor.config_store import StoreConfig
 from monitor.config_types import Config
 from monitor.errors import WeighmasterError
 from monitor.ports import Clock
@@ -139,6 +140,10 @@ def _stamp_of(path: Path) -> Stamp:
     return (path, found.st_mtime_ns, found.st_ino, found.st_size)
 
 
+def _tls(store: StoreConfig) -> tuple[str | None, ...]:
+    return store.tls_certificate, store.tls_key, store.tls_ca
+
+
 def _as_far_as_possible(before: Config, found: Config) -> Config:
     """The new configuration, but for what a process cannot change while it runs; that is told."""
     fixed = {
@@ -147,13 +152,15 @@ def _as_far_as_possible(before: Config, found: Config) -> Config:
         "store.listen": before.store.listen != found.store.listen,
         "store.path": before.store.path != found.store.path,
         "store.token": before.store.token != found.store.token,
+        "store.tls_*": _tls(before.store) != _tls(found.store),
         "dashboard": before.dashboard != found.dashboard,
     }
     changed = [name for name, differs in fixed.items() if differs]
     if changed:
         log.warning("%s changed: that takes effect when the service is started again", ", ".join(changed))
     store = replace(
-        found.store, listen=before.store.listen, path=before.store.path, token=before.store.token
+        found.store, listen=before.store.listen, path=before.store.path, token=before.store.token,
+        tls_certificate=before.store.tls_certificate, tls_key=before.store.tls_key, tls_ca=before.store.tls_ca,
     )  # fmt: skip
     return replace(
         found, vantage=before.vantage, dashboard=before.dashboard, store=store,

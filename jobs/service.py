@@ -19,7 +19,7 @@ from jobs.event_loop import run
 from jobs.only_one import only_one
 from jobs.parent import end_with_supervisor
 from jobs.reload import Following, with_each
-from jobs.store_client import StoreClient
+from jobs.store_client import client_for
 from monitor.alerting.facts import Mistake
 from monitor.config_types import Config
 from probes.heartbeat import Heartbeat
@@ -68,7 +68,7 @@ async def _agent(file: Following, store_url: str, stop: asyncio.Event) -> None:
     clock, path = SystemClock(), Path(file.config.agent.spool)
     spool = SqliteSpool(path, writer=f"agent-{file.config.vantage}")
     backlog = Backlog(spool)  # one for all configurations: it holds what a full spool did not take
-    store = StoreClient(store_url, token=_token(file.config))
+    store = client_for(file.config.store, store_url)
     async with showing_life(path, clock, more=file.said), Heartbeat(clock).beating() as heartbeat:
 
         async def probe(config: Config, turn: asyncio.Event) -> None:
@@ -95,7 +95,7 @@ async def _judge(file: Following, store_url: str, stop: asyncio.Event, *, alerts
 
     path = judge_spool(Path(file.config.agent.spool))
     spool = SqliteSpool(path, writer="judge")
-    store = StoreClient(store_url, token=_token(file.config))
+    store = client_for(file.config.store, store_url)
     judge = Judge(file.config, spool, store, SystemClock(), scorer_for)
 
     async def work(config: Config, turn: asyncio.Event) -> None:
@@ -120,7 +120,7 @@ async def _notify(config: Config, store_url: str, stop: asyncio.Event, file: Fol
 
     clock, path = SystemClock(), alerts_spool(Path(config.agent.spool))
     with only_one(path, "a judge that looks after alerts"):
-        spool, store = SqliteSpool(path, writer="alerts"), StoreClient(store_url, token=_token(config))
+        spool, store = SqliteSpool(path, writer="alerts"), client_for(config.store, store_url)
         senders = {route.name: sender_of(route, clock) for route in config.alerts.routes}
         try:
             await Notifier(config, spool, store, clock, senders, file=lambda: _mistake(file)).run(stop)
@@ -133,10 +133,6 @@ def _mistake(file: Following) -> Mistake | None:
     if file.invalid is None or file.invalid_since is None:
         return None
     return Mistake(since=file.invalid_since, text=file.invalid)
-
-
-def _token(config: Config) -> str | None:
-    return config.store.token.get_secret_value() if config.store.token else None
 
 
 async def _until_stopped(work: Callable[[asyncio.Event], Awaitable[None]]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from rich.table import Table
 
 from jobs.endpoints_now import exit_code
-from jobs.store_client import StoreClient
+from jobs.store_client import StoreClient, client_for
 from jobs.terminal import show, show_json
 from jobs.verdict_table import SYMBOLS
 from monitor.budget import Budget, priced
@@ -24,8 +24,7 @@ SLOTS_OF = timedelta(days=1)
 
 def run(config: Config, url: str, clock: Clock, *, as_json: bool) -> int:
     """Print one row per endpoint; return the exit code of the worst."""
-    token = config.store.token.get_secret_value() if config.store.token else None
-    rows = asyncio.run(status_rows(config, StoreClient(url, token=token), clock.now()))
+    rows = asyncio.run(status_rows(config, client_for(config.store, url), clock.now()))
     if as_json:
         show_json(rows)
     else:

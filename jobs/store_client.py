@@ -11,10 +11,13 @@ from typing import Any, TypeVar
 import httpx
 import orjson
 
+from jobs.clock import SystemClock
+from jobs.trust import trusting
 from monitor.codec import decode
+from monitor.config_store import StoreConfig
 from monitor.errors import StoreError
 from monitor.incident import Incident
-from monitor.ports import Entry, Spool
+from monitor.ports import Clock, Entry, Spool
 from monitor.results import JudgedRun, RunRecord, Verdict
 
 T = TypeVar("T")
@@ -66,6 +69,11 @@ def _cut(entries: Sequence[Entry]) -> list[Entry]:
     return list(entries)
 
 
+def client_for(store: StoreConfig, url: str) -> "StoreClient":
+    """Return the client of the store at `url` that shows the token of a configuration and trusts whom it trusts."""
+    return StoreClient(url, token=store.bearer, ca=store.tls_ca)
+
+
 class StoreClient:
     """Talks to the store's HTTP API. Every failure is a `StoreError` that names the address.
 
@@ -75,13 +83,25 @@ class StoreClient:
         Base address, such as ``http://127.0.0.1:8600``.
     token
         The store's bearer token, if it wants one.
+    ca
+        PEM file with the roots that vouch for an HTTPS store; None: those of the system. Raises UsageError when it
+        cannot be read.
     transport
         Replaces the network in tests.
+    clock
+        Of this machine; None is the system's.
+
+    Attributes
+    ----------
+    offset
+        How far our clock is ahead of the store's, and the bound on the error of that, in seconds, by the last answer
+        to a push; None before.
     """
 
     def __init__(
-        self, url: str, *, token: str | None = None, transport: httpx.AsyncBaseTransport | None = None
-    ) -> None:
+        self, url: str, *, token: str | None = None, ca: str | None = None,
+        transport: httpx.AsyncBaseTransport | None = None, clock: Clock | None = None,
+    ) -> None:  # fmt: skip
         logging.getLogger("httpx").setLevel(logging.WARNING)  # at INFO it logs every address it asks
         self._url = url.rstrip("/")
         self._http = httpx.AsyncClient(
@@ -91,7 +111,10 @@ class StoreClient:
             transport=transport,
             trust_env=False,
             follow_redirects=False,
+            verify=trusting(ca),
         )
+        self._now = (clock or SystemClock()).now
+        self.offset: tuple[float, float] | None = None
 
     async def aclose(self) -> None:
         """Close connections. Idempotent."""
@@ -143,13 +166,27 @@ class StoreClient:
                 "entries": [{"seq": e.seq, "kind": e.kind, "data": orjson.Fragment(e.data)} for e in entries],
             }
         )
-        reply = await self._ask("POST", "ingest", content=body, headers={"Content-Type": "application/json"})
-        mark = self._object(reply).get("mark")
+        before = self._now()
+        reply = await self._reply("POST", "ingest", content=body, headers={"Content-Type": "application/json"})
+        self._compare_clocks(reply.headers.get("weighmaster-clock", ""), before, self._now())
+        mark = self._object(reply.content).get("mark")
         if type(mark) is not int:
             raise StoreError(f"{self._url}/api/ingest answered without a mark: is this a Weighmaster store?")
         return mark
 
+    def _compare_clocks(self, theirs: str, before: datetime, after: datetime) -> None:
+        """Note how far our clock is ahead; the store read its own at some time between ours."""
+        try:
+            at = datetime.fromisoformat(theirs)
+            half = (after - before) / 2
+            self.offset = (before + half - at).total_seconds(), abs(half.total_seconds())
+        except (ValueError, TypeError):  # an older store does not say
+            self.offset = None
+
     async def _ask(self, method: str, path: str, **what: Any) -> bytes:
+        return (await self._reply(method, path, **what)).content
+
+    async def _reply(self, method: str, path: str, **what: Any) -> httpx.Response:
         try:
             reply = await self._http.request(method, f"/api/{path}", **what)
         except httpx.HTTPError as error:
@@ -159,7 +196,7 @@ class StoreClient:
             raise _TooLargeError
         if reply.status_code != 200:
             raise StoreError(f"{self._url}/api/{path} answered {reply.status_code}: {_reason(reply)}")
-        return reply.content
+        return reply
 
     def _object(self, reply: bytes) -> dict[str, Any]:
         try:
@@ -194,10 +231,14 @@ class StoreClient:
         """Return the newest verdicts, incidents and metrics of every endpoint, as JSON."""
         return self._object(await self._ask("GET", "overview"))
 
-    async def snapshot(self) -> str:
-        """Have the store take a snapshot; return its folder, as the store's machine names it."""
+    async def snapshot(self, *, passing: bool = False) -> str:
+        """Have the store take a snapshot; return its folder, as the store's machine names it.
+
+        One that is `passing` is removed by the store after a day.
+        """
+        body = orjson.dumps({"passing": True} if passing else {})
         reply = await self._ask(
-            "POST", "snapshot", content=b"{}", headers={"Content-Type": "application/json"}, timeout=_COPY_S
+            "POST", "snapshot", content=body, headers={"Content-Type": "application/json"}, timeout=_COPY_S
         )
         return str(self._object(reply)["folder"])
 

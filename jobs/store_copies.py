@@ -2,23 +2,25 @@
 
 import asyncio
 import shutil
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 
-from jobs.store_client import StoreClient
+from jobs.store_client import StoreClient, client_for
 from monitor.config_store import StoreConfig
-from monitor.errors import StoreError, UsageError
-from storage.snapshots import ASKED, existing, place_of, restore
+from monitor.errors import InUseError, StoreError, UsageError
+from storage.snapshots import ASKED, PASSING, existing, place_of, restore
 from storage.store import DuckStore
 
+T = TypeVar("T")
 
-def take(config: StoreConfig) -> Path:
-    """Take a snapshot and return its folder.
+
+def take(config: StoreConfig, *, passing: bool = False) -> Path:
+    """Take a snapshot and return its folder; one that is `passing` goes after a day, whatever happens.
 
     Raises
     ------
@@ -32,21 +34,18 @@ def take(config: StoreConfig) -> Path:
         raise UsageError(f"{path}: no database yet; it is made when the store first runs")
     try:
         with closing(DuckStore(path)) as store:
-            return store.snapshot(datetime.now(UTC), ASKED).folder
-    except StoreError as error:
-        if "is in use by process" not in str(error):
-            raise
-    folder = Path(asyncio.run(_ask(config, "snapshot")))
+            return store.snapshot(datetime.now(UTC), PASSING if passing else ASKED).folder
+    except InUseError:
+        folder = Path(asyncio.run(_ask(config, lambda store: store.snapshot(passing=passing))))
     if not folder.exists():
         raise UsageError(f"the store took the snapshot {folder} on its own machine: run this command there")
     return folder
 
 
-async def _ask(config: StoreConfig, what: str, exchange_id: str = "") -> Any:
-    token = config.token.get_secret_value() if config.token else None
-    client = StoreClient(config.listen.url, token=token)
+async def _ask(config: StoreConfig, call: Callable[[StoreClient], Awaitable[T]]) -> T:
+    client = client_for(config, config.url)
     try:
-        return await (client.snapshot() if what == "snapshot" else client.capture(exchange_id))
+        return await call(client)
     finally:
         await client.aclose()
 
@@ -57,7 +56,7 @@ def readable(config: StoreConfig, chosen: Path | None) -> Iterator[Path]:
     if chosen is not None:
         yield named(config, chosen)
         return
-    folder = take(config)
+    folder = take(config, passing=True)
     try:
         yield folder
     finally:
@@ -101,10 +100,8 @@ def capture(config: StoreConfig, exchange_id: str) -> bytes:
     try:
         with closing(DuckStore(path)) as store:
             found = store.capture(exchange_id)
-    except StoreError as error:
-        if "is in use by process" not in str(error):
-            raise
-        found = asyncio.run(_ask(config, "capture", exchange_id))
+    except InUseError:
+        found = asyncio.run(_ask(config, lambda store: store.capture(exchange_id)))
     if found is None:
         raise StoreError(f"no exchange {exchange_id[:80]!r} in {path}")
     if found["capture"] is None:

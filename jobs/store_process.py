@@ -1,9 +1,11 @@
 """The store as a process: opens the database, serves its API, checkpoints and closes when told to stop."""
 
 import argparse
+import logging
 import os
 import signal
 import socket
+import ssl
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -15,18 +17,29 @@ import uvicorn
 from pydantic import SecretStr
 
 from jobs.clock import SystemClock
+from jobs.configured_reads import configured_reads
+from jobs.listening import listening
 from jobs.reload import Following
 from jobs.store_upkeep import Housekeeping
 from jobs.version import version
 from monitor.config_fields import Address
 from monitor.config_store import StoreConfig, is_loopback
-from monitor.errors import StoreError, WeighmasterError
+from monitor.errors import StoreError, UsageError, WeighmasterError
 from monitor.ports import Clock
+from storage.agent_reads import PLANS as AGENTS
 from storage.alert_reads import PLANS
 from storage.api import app
+from storage.badges import BADGES
+from storage.comparison_reads import COMPARISONS
 from storage.own_names import OwnNames
-from storage.snapshots import ASKED
+from storage.picture_reads import PICTURES
 from storage.store import DuckStore
+from storage.traffic_reads import KNOWN
+
+log = logging.getLogger(__name__)
+
+READS = {**PLANS, **AGENTS, **PICTURES, **COMPARISONS, **BADGES, **KNOWN}
+"""All reads beside those of `storage.plans`."""
 
 
 class _Server(uvicorn.Server):
@@ -53,14 +66,6 @@ class _Server(uvicorn.Server):
                 signal.signal(sig, handler)
 
 
-def _listen(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host, port), family=family, backlog=512)
-    except OSError as error:
-        raise StoreError(f"the store cannot listen on {host}:{port} ({error}): choose another host or port") from None
-
-
 def serve(
     config: StoreConfig, port: int, *, ready: Callable[[str], None], clock: Clock | None = None,
     file: Following | None = None,
@@ -82,31 +87,52 @@ def serve(
 
     Raises
     ------
+    UsageError
+        When the address is taken, or the certificate cannot be used.
     StoreError
-        When the address is taken, everybody could write to it, or the file cannot be opened; the message says by whom
-        or why.
+        When everybody could write to it, or the file cannot be opened; the message says by whom or why.
     """
-    host, token = config.listen.host, config.token.get_secret_value() if config.token else None
+    host, token = config.listen.host, config.bearer
     if token is None and not is_loopback(host):
         raise StoreError(f"{host} can be reached from other machines, and there is no token: set one, or use 127.0.0.1")
+    _check_tls(config)
     clock = clock or SystemClock()
-    with closing(_listen(host, port)) as listener, closing(DuckStore(Path(config.path))) as store:
+    with closing(listening(host, port)) as listener, closing(DuckStore(Path(config.path))) as store:
         address = Address(host=host, port=listener.getsockname()[1])
 
-        def snapshot() -> Path:
-            return store.snapshot(clock.now(), ASKED).folder.absolute()
+        def snapshot(label: str) -> Path:
+            return store.snapshot(clock.now(), label).folder.absolute()
 
         def valid() -> bool:
             return file is None or file.invalid is None
 
-        served = app(store, token=token, more=PLANS, version=version(), snapshot=snapshot, config_valid=valid)
+        def current() -> StoreConfig:
+            return config if file is None else file.config.store
+
+        served = app(
+            store, token=token, agents=lambda: current().agent_tokens, version=version(), snapshot=snapshot,
+            config_valid=valid, now=clock.now,
+            more={**READS, **configured_reads(lambda: None if file is None else file.config)},
+        )  # fmt: skip
         server = uvicorn.Config(
             served if token else OwnNames(served), lifespan="off", ws="none", access_log=False, log_config=None,
-            server_header=False, timeout_graceful_shutdown=10,
+            server_header=False, timeout_graceful_shutdown=10, ssl_certfile=config.tls_certificate,
+            ssl_keyfile=config.tls_key,
         )  # fmt: skip
-        current = (lambda: config) if file is None else (lambda: file.config.store)
         with file.followed() if file else nullcontext(), Housekeeping(store, current, clock).going_on():
-            _Server(server, lambda: ready(address.url)).run(sockets=[listener])
+            _Server(server, lambda: ready(config.url_at(address))).run(sockets=[listener])
+
+
+def _check_tls(config: StoreConfig) -> None:
+    if config.tls_certificate is None:
+        if not is_loopback(config.listen.host):
+            log.warning("tokens cross the network in clear: set store.tls_certificate, or put a proxy in front")
+        return
+    try:
+        ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(config.tls_certificate, config.tls_key)
+    except OSError as error:  # ssl's own errors are OSErrors too
+        why = error.strerror or error
+        raise UsageError(f"store.tls_certificate {config.tls_certificate} with store.tls_key: {why}") from None
 
 
 def _print_url(url: str) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from monitor.config_store import StoreConfig
 from monitor.errors import StoreError
 from monitor.ports import Clock
-from storage.snapshots import existing, place_of, prune
+from storage.snapshots import PASSING, labelled, place_of, prune, prune_before
 from storage.store import DuckStore
 
 log = logging.getLogger(__name__)
@@ -47,10 +47,11 @@ class Housekeeping:
     def _copy(self) -> None:
         config, now = self._config(), self._clock.now()
         keep, place = config.snapshots, place_of(Path(config.path))
-        ours = [one for one in existing(place) if one.folder.name.endswith(f"-{DAILY}")]
+        ours = labelled(place, DAILY)
         if keep and (not ours or now - ours[-1].taken_at >= _DAY):
             log.info("snapshot: %s", self._store.snapshot(now, DAILY).folder)
         prune(place, DAILY, keep)
+        prune_before(place, PASSING, now - _DAY)  # of commands that were killed, or may not remove what the store made
 
     @contextmanager
     def going_on(self, every_s: float = EVERY_S, first_s: float = FIRST_AFTER_S) -> Iterator[None]:

@@ -1,10 +1,9 @@
 """Golden's own decisions about tools: its answers to the same cases, read by our parser of the model's family."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 
-from monitor.errors import GoldenError
-from monitor.ports import Detector, Sampler, Scorer, Tokenizer
+from jobs.drawing import Drawn, draw_new
+from monitor.ports import Detector, Scorer, Tokenizer
 from monitor.results import RunRecord
 from monitor.tools.calls import judged
 from monitor.tools.case import case_id_of, case_of, parameters_of
@@ -17,13 +16,13 @@ _FREE = frozenset({None, "auto"})
 
 
 def tool_draws(
-    records: Sequence[RunRecord], scorer: Scorer, detectors: Iterable[Detector]
-) -> Mapping[str, ToolDraws]:  # fmt: skip
+    records: Sequence[RunRecord], scorer: Scorer, detectors: Iterable[Detector], drawn: Drawn | None = None
+) -> Mapping[str, ToolDraws]:
     """Draw golden answers to the cases of `records`, by case; once per case, whatever its forms.
 
     Empty where no detector wants them, the golden side cannot draw, or the model's family of tool calls is not known
     (its name tells: ``reference``, else the model that requests name). Golden draws at temperature 1 and chooses
-    freely, so only requests that do are asked.
+    freely, so only requests that do are asked. What `drawn` holds is not drawn again, and what is drawn is kept there.
     """
     wanting = [one for one in detectors if isinstance(one, WantsToolDraws)]
     kinds = {kind for one in wanting for kind in one.probes or ()}
@@ -31,17 +30,10 @@ def tool_draws(
     wanted = max((one.tool_draws for one in wanting), default=0)
     family = next((known for one in own if (known := _family(one)) is not None), None)
     asked = _asked(own)
-    if not wanted or family is None or not asked or not isinstance(scorer, Sampler):
+    if not wanted or family is None:
         return {}
-    found: dict[str, ToolDraws] = {}
-    for length in {request.max_tokens for request in asked.values()}:
-        some = {name: request for name, request in asked.items() if request.max_tokens == length}
-        with suppress(GoldenError):
-            ids = [scorer.tokenizer.prompt_ids(one.messages, one.tools) for one in some.values()]
-            answers = scorer.draw(ids, n=wanted, max_tokens=length, seed=_SEED)
-            for (name, request), drawn in zip(some.items(), answers, strict=True):
-                found[name] = _read(drawn, request, scorer.tokenizer, family)
-    return found
+    found = draw_new(asked, scorer, wanted, {} if drawn is None else drawn, seed=_SEED)
+    return {name: _read(some, asked[name], scorer.tokenizer, family) for name, some in found.items()}
 
 
 def _family(record: RunRecord) -> str | None:

@@ -9,9 +9,11 @@ from rich.table import Table
 from jobs.evidence_folder import Kept, read
 from jobs.terminal import show, show_document
 from monitor.errors import UsageError
+from monitor.tools.bfcl import error_of
 from monitor.tools.case import Case, case_id_of
 from monitor.tools.forms import pairs, with_template
 from monitor.tools.graded import Graded, grade
+from monitor.tools.layers import was_cut
 from monitor.tools.shown import bytes_of
 from monitor.tools.summary import summary
 from monitor.types import Capture, Exchange
@@ -56,7 +58,7 @@ def report(kept: Kept) -> dict[str, Any] | None:
     endpoint = kept.probed.endpoint
     return {
         "endpoint": endpoint.name, **summary(told, model=endpoint.model),
-        "failures": list(_failures(told, captures)), "forms": _forms(told),
+        "failures": list(_failures(told, captures)), "arguments": list(_arguments(told)), "forms": _forms(told),
     }  # fmt: skip
 
 
@@ -74,6 +76,13 @@ def _failures(graded: Sequence[Graded], captures: dict[str, Capture]) -> Iterato
                 "layer": symptom.layer, "name": symptom.name, "fault": symptom.is_fault,
                 "bytes": raw.decode("utf-8", "backslashreplace"),
             }  # fmt: skip
+
+
+def _arguments(graded: Sequence[Graded]) -> Iterator[dict[str, Any]]:
+    """Answers whose calls are others than the case expects, with the name that BFCL has for it."""
+    for one in graded:
+        if one.arrived and not was_cut(one.exchange) and (error := error_of(one)) is not None:
+            yield {"exchange": one.exchange.exchange_id, "case": one.case.case_id, "form": one.form, "bfcl": error}
 
 
 def _forms(graded: Sequence[Graded]) -> dict[str, int]:

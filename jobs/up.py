@@ -132,7 +132,7 @@ def children(config_path: Path, config: Config) -> tuple[Child, ...]:
     """
     store, pages = config.store.listen, config.dashboard.listen
     store_port, page_port = store.port or free_port(store.host), pages.port or free_port(pages.host)
-    at = ["--store-url", replace(store, port=store_port).url]
+    at = ["--store-url", config.store.url_at(replace(store, port=store_port))]
     parts = {
         "store": ["--port", str(store_port)],
         "agent": at,

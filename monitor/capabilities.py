@@ -26,6 +26,7 @@ from monitor.capability_signs import (
     top_p,
     usage,
 )
+from monitor.results import Metric
 from monitor.types import Exchange
 
 Standing = Literal["kept", "ignored", "refused", "unknown"]
@@ -42,6 +43,19 @@ class Capability:
     name: str
     standing: Standing
     why: str
+
+
+KEPT = Metric(
+    name="capabilities_kept", unit="share", better="higher", source="monitor.capabilities",
+    definition="Features that do what they say / features that could be told apart from ignored ones and were not "
+               "refused, k of n.",
+)  # fmt: skip
+
+
+def kept(found: Mapping[str, Capability]) -> tuple[int, int]:
+    """Return how many features are kept, of how many that could be told and were not refused."""
+    standings = [one.standing for one in found.values()]
+    return standings.count("kept"), standings.count("kept") + standings.count("ignored")
 
 
 Variants = Mapping[str, Sequence[Exchange]]

@@ -5,6 +5,7 @@ from statistics import median_low
 
 from monitor.faults.find import find
 from monitor.faults.profiles import PROFILES
+from monitor.faults.thought import thought
 from monitor.tools.case import parameters_of
 from monitor.tools.layers import cut_early, leaves_thought_out
 from monitor.tools.markup import call_in_text
@@ -138,12 +139,11 @@ def schema(asked: Variants) -> Told:
 
 def effort(asked: Variants) -> Told:
     """High effort thinks more than low."""
-    low, high = (sum(_thought(one) for one in asked[level]) for level in ("low", "high"))
-    if not low and not high:
-        return None, "no reasoning came"
-    if high >= MORE_THOUGHT * low:
-        return True, f"{high:g} against {low:g} tokens of reasoning"
-    return (False if high <= low else None), f"{high:g} against {low:g} tokens of reasoning"
+    told = thought(asked["low"], asked["high"])
+    if told is None:
+        return None, "no reasoning came that could be measured"
+    why = f"{told.high:g} against {told.low:g} {told.unit} of reasoning"
+    return True if told.high >= MORE_THOUGHT * told.low else False if told.high <= told.low else None, why
 
 
 def tool_none(asked: Variants) -> Told:
@@ -228,8 +228,3 @@ def _compact(text: str) -> str:
 
 def _text(exchange: Exchange) -> str:
     return exchange.choice.content or exchange.choice.reasoning
-
-
-def _thought(exchange: Exchange) -> float:
-    counted = read_usage(exchange.usage or {}).reasoning
-    return counted if counted is not None else float(len(exchange.choice.reasoning) // 4)

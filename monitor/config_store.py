@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from monitor.config_check import Checker
-from monitor.config_fields import Address, Listen, Secret, Text, parse_duration
+from monitor.config_fields import Address, Listen, Name, Secret, Text, parse_duration
 from monitor.config_source import Path
 
 _AT = Address(host="127.0.0.1", port=8317)
@@ -48,6 +48,18 @@ class RetentionConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AgentToken:
+    """The token of one agent in another place."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid", strict=True, hide_input_in_errors=True)
+
+    vantage: Name
+    """The `vantage` of that agent's configuration: for no other may it write."""
+    token: Secret
+    """What it shows, written as ${NAME}; `store.token` in its own configuration."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StoreConfig:
     """The process that owns the database."""
 
@@ -57,10 +69,37 @@ class StoreConfig:
     """host:port of the store's API; port 0 takes any free one. Beyond loopback it needs a token."""
     token: Secret = None
     """Bearer token that writers and readers must show, written as ${NAME}; absent: none is asked for."""
+    agents: tuple[AgentToken, ...] = ()
+    """Agents with tokens of their own: such a token may only write what was measured at its vantage."""
+    tls_certificate: Text | None = None
+    """PEM file with the certificate of the store (and those between it and the root): it then speaks HTTPS only."""
+    tls_key: Text | None = None
+    """PEM file with the key of `tls_certificate`, without a passphrase."""
+    tls_ca: Text | None = None
+    """PEM file with the roots that vouch for the store; absent: those of the system."""
     retention: RetentionConfig = RetentionConfig()
     """How long what is kept."""
     snapshots: Annotated[int, Field(ge=0, le=1000)] = 2
     """Daily snapshots that are kept beside the database; 0 makes none."""
+
+    @property
+    def url(self) -> str:
+        """Where the store answers, as its own machine sees it."""
+        return self.url_at(self.listen)
+
+    def url_at(self, address: Address) -> str:
+        """Base address of a store that listens at `address`."""
+        return f"{'https' if self.tls_certificate else 'http'}://{address}"
+
+    @property
+    def agent_tokens(self) -> dict[str, str]:
+        """Tokens of agents in clear, by vantage."""
+        return {one.vantage: one.token.get_secret_value() for one in self.agents if one.token}
+
+    @property
+    def bearer(self) -> str | None:
+        """The token in clear, for the header of a request; None when none is asked for."""
+        return self.token.get_secret_value() if self.token else None
 
 
 def is_loopback(host: str) -> bool:
@@ -72,8 +111,17 @@ def is_loopback(host: str) -> bool:
 
 
 def check_store(checker: Checker, path: Path, store: StoreConfig | None) -> StoreConfig | None:
-    """Refuse a store that everybody could write to."""
-    if store is not None and store.token is None and not is_loopback(store.listen.host):
+    """Refuse a store that everybody could write to, and half a key pair."""
+    if store is None:
+        return None
+    if (store.tls_certificate is None) != (store.tls_key is None):
+        checker.add(path, "has only one of tls_certificate and tls_key", "give both, or none")
+    if store.agents and store.token is None:
+        checker.add((*path, "agents"), "need a token of the store itself", "set store.token to ${NAME}")
+    vantages = [one.vantage for one in store.agents]
+    for name in sorted({one for one in vantages if vantages.count(one) > 1}):
+        checker.add((*path, "agents"), f"names the vantage {name} twice", "one token per vantage")
+    if store.token is None and not is_loopback(store.listen.host):
         checker.add(
             (*path, "listen"), "can be reached from other machines, and there is no token",
             "set store.token to ${NAME}, or listen on 127.0.0.1",

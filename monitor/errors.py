@@ -8,6 +8,7 @@
     ├── GoldenError           the golden folder is missing, changed or unusable (exit 2)
     │   └── TaskRefusedError  one task cannot be scored: beyond the context, the memory or the vocabulary
     └── StoreError            the store cannot be reached or refuses (exit 3)
+        ├── InUseError        another process has the file open
         └── SpoolFullError    the agent's spool has no room
 
 Faults of endpoints are data (`Exchange.outcome`), never exceptions. Anything else that is raised is our bug.
@@ -62,6 +63,10 @@ class StoreError(WeighmasterError):
     """The store is busy, unreachable, or of a newer version."""
 
     exit_code = 3
+
+
+class InUseError(StoreError):
+    """Another process has the file: ask that one, or stop it first."""
 
 
 class SpoolFullError(StoreError):

@@ -137,6 +137,16 @@ class JudgesAlone(Protocol):
 
 
 @runtime_checkable
+class WantsAnswers(Protocol):
+    """A detector that compares with golden's own answers to the same requests (``Evidence.answers``)."""
+
+    @property
+    def paired(self) -> tuple[str, ...]:
+        """The kinds of probes whose requests golden is to answer too."""
+        ...
+
+
+@runtime_checkable
 class WantsPredictions(Protocol):
     """A detector that compares with what variants of the golden weights would say (``Evidence.predictions``)."""
 
@@ -208,7 +218,8 @@ class Spool(Protocol):
     def append(self, records: Iterable[tuple[str, bytes]], notes: Mapping[str, bytes] = ...) -> int:
         """Append (kind, data) records atomically; return the last sequence number. Raises SpoolFullError.
 
-        `notes` are what the writer wants to know again after a restart, by name; they are replaced with the append.
+        `notes` are what the writer wants to know again after a restart, by name; they are replaced with the append,
+        and empty ones taken away.
         """
         ...
 
@@ -224,12 +235,8 @@ class Spool(Protocol):
         """Forget all records up to and including `seq`."""
         ...
 
-
-class Store(Protocol):
-    """The database behind the service: idempotent ingest and named reads."""
-
-    def ingest(self, writer: str, entries: Sequence[Entry]) -> int:
-        """Apply entries above the writer's high-water mark in one transaction; return the new mark."""
+    def backlog(self) -> int:
+        """Number of records that the store has not confirmed."""
         ...
 
 

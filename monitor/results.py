@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
+from monitor.suites.tally import Tally
 from monitor.tools.draws import ToolDraws
 from monitor.types import Endpoint, Exchange
 
@@ -42,6 +43,7 @@ class Run:
     """One execution of a probe against one endpoint.
 
     ``maintenance`` is the reason of the maintenance window that it ran in, None outside of all: nobody is alerted.
+    ``clock_offset_s`` is how far the prober's clock was ahead of the store's when they last spoke, None before.
     """
 
     run_id: str
@@ -62,6 +64,7 @@ class Run:
     n_exchanges: int = 0
     n_answered: int = 0
     maintenance: str | None = None
+    clock_offset_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,7 +204,9 @@ class Evidence:
     ``history`` are earlier runs of the newest run's probe, oldest first, as many as the detector looks back
     (`monitor.ports.Detector.looks_back`). ``samples`` are golden answers (token ids, without the end token) by
     ``prompt_id``, to the requests that were sampled. ``tolerances`` are calibrated for the reference, None where it is
-    not calibrated: detectors then go by their own defaults. ``predictions`` are there where they were asked for.
+    not calibrated: detectors then go by their own defaults. ``predictions`` are there where they were asked for,
+    ``suite_golden`` is what golden makes of the cases of a suite. ``answers`` are golden's own answers to some of the
+    requests, by the ``exchange_id`` of the endpoint's.
     """
 
     endpoint: Endpoint
@@ -214,6 +219,8 @@ class Evidence:
     tolerances: Tolerances | None = None
     predictions: tuple[Prediction, ...] = ()
     tool_draws: Mapping[str, ToolDraws] = field(default_factory=dict)
+    suite_golden: tuple[Tally, ...] = ()
+    answers: Mapping[str, Exchange] = field(default_factory=dict)
 
 
 Status = Literal["pass", "suspect", "fail", "inconclusive"]

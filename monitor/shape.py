@@ -1,6 +1,6 @@
 """The shape of an answer: numbers only, made where the answer is, so that nothing of a text need travel or be kept."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from monitor.shape_text import TextShape, foreign_share, scripts, text_shape
@@ -25,24 +25,24 @@ DROPPED = "content_dropped"
 SIGNS = ("looped", "mixed", "empty", "only_reasoning")
 """Signs that need the text."""
 
+CALLED = "called"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShapeEvent:
     """One answer in numbers. None where not known.
 
     ``tokens`` is the length of the answer, reasoning included; ``cut`` says that it ended by length, so that the whole
-    would have been longer. ``looped``, ``mixed``, ``empty`` and ``only_reasoning`` are signs; ``retried`` says that it
-    was asked for more than once, by us or by a router that names several providers. ``prompt`` names what was asked,
-    where that has a name: it is no text.
+    would have been longer; ``called`` that it calls a tool. ``looped``, ``mixed``, ``empty`` and ``only_reasoning`` are
+    signs; ``retried`` says that it was asked for more than once, by us or by a router that names several providers.
+    ``prompt`` names what was asked, where that has a name: it is no text.
     """
 
     outcome: str
     prompt: str | None = None
-    finish: str | None = None
     tokens: float | None = None
-    cap: int | None = None
-    cut: bool = False
-    called: bool = False
+    cut: bool | None = None
+    called: bool | None = None
     looped: bool | None = None
     mixed: bool | None = None
     empty: bool | None = None
@@ -60,10 +60,9 @@ def event_of(exchange: Exchange) -> ShapeEvent:
     choice, usage, request = exchange.choice, read_usage(exchange.usage or {}), exchange.request
     told = exchange.answered or exchange.outcome == "empty"
     return ShapeEvent(
-        outcome=exchange.outcome, prompt=request.prompt_id if request else None, finish=choice.finish,
+        outcome=exchange.outcome, prompt=request.prompt_id if request else None,
         tokens=exchange.tokens_golden if exchange.tokens_golden is not None else usage.generated,
-        cap=request.max_tokens if request else None, cut=choice.finish == "length",
-        called=bool(choice.tool_calls) or "shape:called" in exchange.flags,
+        cut=None if choice.finish is None else choice.finish == "length",
         retried=exchange.attempt > 1 or len(exchange.providers) > 1, **(_signs(exchange) if told else {}),
     )  # fmt: skip
 
@@ -71,12 +70,16 @@ def event_of(exchange: Exchange) -> ShapeEvent:
 def _signs(exchange: Exchange) -> Mapping[str, bool | None]:
     """The signs of an answer; those of one whose text was dropped were noted then."""
     if DROPPED in exchange.flags:
-        known = {name for name in SIGNS if f"shape:no_{name}" in exchange.flags}
-        return {name: f"shape:{name}" in exchange.flags if name in known or f"shape:{name}" in exchange.flags else None
-                for name in SIGNS}  # fmt: skip
+        return {name: _noted(name, exchange.flags) for name in (*SIGNS, CALLED)}
     choice = exchange.choice
     question = question_of(exchange.request) if exchange.request else ""
-    return text_signs(choice.content, choice.reasoning, question, n_calls=len(choice.tool_calls), finish=choice.finish)
+    n_calls = len(choice.tool_calls)
+    signs = text_signs(choice.content, choice.reasoning, question, n_calls=n_calls, finish=choice.finish)
+    return {**signs, CALLED: n_calls > 0}
+
+
+def _noted(sign: str, flags: Sequence[str]) -> bool | None:
+    return True if f"shape:{sign}" in flags else False if f"shape:no_{sign}" in flags else None
 
 
 def question_of(request: Request) -> str:

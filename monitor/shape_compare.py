@@ -1,24 +1,33 @@
-"""Two sets of answers in numbers: is one of another shape than the other, prompt by prompt where they share prompts?"""
+"""Two sets of answers in numbers: is one of another shape than the other, prompt by prompt where they share prompts?
+
+Effects are those of a prompt mix that both sides share: a prompt counts by how much it can tell (Mantel-Haenszel's
+weights n m / (n + m)), so that a side which answered the hard prompts more often is not another one for that.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from monitor.ports import Floats
 from monitor.shape import ShapeEvent
-from monitor.stats.rates import wilson
+from monitor.stats.rates import difference
 from monitor.stats.strata import Table, more_often
-from monitor.stats.survival import kaplan_meier, log_rank
+from monitor.stats.survival import Curve, kaplan_meier, log_rank
 
+Read = Callable[[ShapeEvent], bool | None]
 Strata = Sequence[tuple[Sequence[ShapeEvent], Sequence[ShapeEvent]]]
 LENGTH = "length"
+
+_QUARTILES = (0.25, 0.5, 0.75)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shift:
     """How one sign differs. ``effect`` is now minus before, in shares, with its 95% interval.
 
-    For `LENGTH` the shares are those of answers longer than ``at_tokens``, where the two curves are furthest apart.
+    For `LENGTH` the shares are those of answers longer than ``at_tokens``: that quartile of the lengths before at which
+    they differ most. The interval allows for the choice.
     """
 
     sign: str
@@ -52,71 +61,93 @@ def by_prompt(now: Sequence[ShapeEvent], before: Sequence[ShapeEvent]) -> Strata
     return [(now, before)]
 
 
-def _rate(
-    sign: str, read: Callable[[ShapeEvent], bool | None], strata: Strata, *, both: bool
-) -> Shift | None:
-    tables = [_table(own, other, read) for own, other in strata]
-    n, n_before = sum(one.n for one in tables), sum(one.n_before for one in tables)
-    if not n or not n_before:
+def _rate(sign: str, read: Read, strata: Strata, *, both: bool) -> Shift | None:
+    tables = [one for own, other in strata if (one := _table(own, other, read)).n and one.n_before]
+    if not tables:
         return None
-    k, k_before = sum(one.k for one in tables), sum(one.k_before for one in tables)
     p_value = more_often(tables)
     if both:
         p_value = min(1.0, 2 * min(p_value, more_often([_turned(one) for one in tables])))
-    effect, low, high = _difference(k, n, k_before, n_before)
-    return Shift(sign=sign, p_value=p_value, effect=effect, low=low, high=high, n=n, n_before=n_before)
+    k, n, k_before, n_before = (
+        np.array(column, dtype=np.float64)
+        for column in zip(*((one.k, one.n, one.k_before, one.n_before) for one in tables), strict=True)
+    )
+    weights = _weights(n, n_before)
+    effect, low, high = difference(_mixed(k, n, weights), _mixed(k_before, n_before, weights))
+    return Shift(
+        sign=sign, p_value=p_value, effect=effect, low=low, high=high, n=int(n.sum()), n_before=int(n_before.sum())
+    )  # fmt: skip
 
 
-def _table(
-    own: Sequence[ShapeEvent], other: Sequence[ShapeEvent], read: Callable[[ShapeEvent], bool | None]
-) -> Table:
+def _weights(n: Floats, n_before: Floats) -> Floats:
+    """What each stratum counts (N. Mantel, W. Haenszel, J. Natl. Cancer Inst. 22 (1959), 719-748)."""
+    return n * n_before / (n + n_before)
+
+
+def _mixed(k: Floats, n: Floats, weights: Floats) -> tuple[float, float]:
+    """A rate over strata, and the number of answers that it is worth (Kish)."""
+    total = weights.sum()
+    return float((weights * k / n).sum() / total), float(total**2 / (weights**2 / n).sum())
+
+
+def _table(own: Sequence[ShapeEvent], other: Sequence[ShapeEvent], read: Read) -> Table:
     now = [value for event in own if (value := read(event)) is not None]
     before = [value for event in other if (value := read(event)) is not None]
     return Table(k=sum(now), n=len(now), k_before=sum(before), n_before=len(before))
 
 
 def _turned(table: Table) -> Table:
-    return Table(
-        k=table.n - table.k, n=table.n, k_before=table.n_before - table.k_before, n_before=table.n_before
-    )
-
-
-def _difference(k: int, n: int, k_before: int, n_before: int) -> tuple[float, float, float]:
-    """Difference of two rates and its interval (R. G. Newcombe, Statist. Med. 17 (1998), 873-890, method 10)."""
-    own, other = wilson(k, n), wilson(k_before, n_before)
-    p, l, u = (value or 0.0 for value in (own.value, own.low, own.high))  # noqa: E741  # the paper's letters
-    q, v, w = (value or 0.0 for value in (other.value, other.low, other.high))
-    below, above = np.hypot(p - l, w - q), np.hypot(u - p, q - v)
-    return p - q, max(-1.0, float(p - q - below)), min(1.0, float(p - q + above))
+    return Table(k=table.n - table.k, n=table.n, k_before=table.n_before - table.k_before, n_before=table.n_before)
 
 
 def _length(strata: Strata) -> Shift | None:
-    measured = [tuple([one for one in side if one.tokens is not None] for side in pair) for pair in strata]
-    pairs = [(own, other) for own, other in measured if own and other]
-    if not pairs:
+    measured = [tuple(_lengths(side) for side in pair) for pair in strata]
+    pairs = [(own, other) for own, other in measured if own[0] and other[0]]
+    tested = log_rank([own for own, _ in pairs], [other for _, other in pairs])
+    if tested.p_value is None:
         return None
-    first, second = [_lengths(own) for own, _ in pairs], [_lengths(other) for _, other in pairs]
-    own, other = _pooled(first), _pooled(second)
-    mine, theirs = kaplan_meier(*own), kaplan_meier(*other)
-    times = [0.0, *np.unique(np.concatenate([mine.times, theirs.times])).tolist()]
-    gaps = [mine.at(time)[0] - theirs.at(time)[0] for time in times]
-    at = int(np.argmax(np.abs(gaps)))
-    half = 1.96 * float(np.hypot(mine.at(times[at])[1], theirs.at(times[at])[1]))
+    sizes = [np.array([len(side[0]) for side in sides], dtype=np.float64) for sides in zip(*pairs, strict=True)]
+    weights = _weights(*sizes)
+    mine, theirs = (_curve(side, weights / n) for side, n in zip(zip(*pairs, strict=True), sizes, strict=True))
+    times = _looked_at([own for own, _ in pairs], [other for _, other in pairs])
+    confidence = 1 - 0.05 / len(times)
+    effects = [difference(mine.at(time), theirs.at(time), confidence=confidence) for time in times]
+    at = max(range(len(times)), key=lambda at: abs(effects[at][0]))
+    effect, low, high = effects[at]
     return Shift(
-        sign=LENGTH, p_value=log_rank(first, second).p_value, effect=gaps[at], low=gaps[at] - half,
-        high=gaps[at] + half, n=len(own[0]), n_before=len(other[0]), at_tokens=times[at],
+        sign=LENGTH, p_value=tested.p_value, effect=effect, low=low, high=high, n=int(sizes[0].sum()),
+        n_before=int(sizes[1].sum()), at_tokens=times[at],
     )  # fmt: skip
 
 
-def _lengths(events: Sequence[ShapeEvent]) -> tuple[list[float], list[bool]]:
-    return [float(one.tokens or 0) for one in events], [one.cut for one in events]
+Lengths = tuple[list[float], list[bool]]
 
 
-def _pooled(samples: Sequence[tuple[list[float], list[bool]]]) -> tuple[list[float], list[bool]]:
+def _lengths(events: Sequence[ShapeEvent]) -> Lengths:
+    """Lengths, and which of them were cut; without those of which one is not known."""
+    known = [(one.tokens, one.cut) for one in events if one.tokens is not None and one.cut is not None]
+    return [tokens for tokens, _ in known], [cut for _, cut in known]
+
+
+def _curve(side: Sequence[Lengths], weight_of_each: Floats) -> Curve:
+    weights = [weight for (lengths, _), weight in zip(side, weight_of_each, strict=True) for _ in lengths]
+    return kaplan_meier(*_pooled(side), weights)
+
+
+def _pooled(samples: Sequence[Lengths]) -> Lengths:
     return [one for lengths, _ in samples for one in lengths], [one for _, cut in samples for one in cut]
 
 
-_SIGNS: Mapping[str, tuple[Callable[[ShapeEvent], bool | None], bool]] = {
+def _looked_at(now: Sequence[Lengths], before: Sequence[Lengths]) -> list[float]:
+    """Quartiles of the lengths before, as far as those of now were let grow: chance in `now` does not choose them."""
+    lengths, cut = _pooled(now)
+    longest = max(lengths)
+    reach = longest if all(was for length, was in zip(lengths, cut, strict=True) if length == longest) else np.inf
+    quartiles = np.quantile(_pooled(before)[0], _QUARTILES, method="inverted_cdf")
+    return sorted({float(min(one, reach)) for one in quartiles})
+
+
+_SIGNS: Mapping[str, tuple[Read, bool]] = {
     "looped": (lambda event: event.looped, False),
     "mixed": (lambda event: event.mixed, False),
     "empty": (lambda event: event.empty, False),
@@ -126,3 +157,5 @@ _SIGNS: Mapping[str, tuple[Callable[[ShapeEvent], bool | None], bool]] = {
     "called": (lambda event: event.called, True),
 }
 """How each is read, and whether fewer of them are news too."""
+
+SIGNS: tuple[str, ...] = (*_SIGNS, LENGTH)

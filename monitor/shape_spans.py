@@ -19,8 +19,13 @@ _OPERATIONS = frozenset({"chat", "text_completion", "generate_content"})
 _ERRORS: tuple[tuple[str, Outcome], ...] = (
     ("timeout", "stalled"), ("ratelimit", "rate_limited"), ("rate_limit", "rate_limited"), ("429", "rate_limited"),
     ("connect", "connect_error"), ("auth", "auth_error"), ("401", "auth_error"), ("403", "auth_error"),
-    ("badrequest", "http_4xx"),
+    ("badrequest", "http_4xx"), ("internalserver", "http_5xx"), ("unavailable", "http_5xx"),
+    ("overloaded", "http_5xx"), ("remoteprotocol", "truncated"), ("incompleteread", "truncated"),
+    ("chunkedencoding", "truncated"),
 )  # fmt: skip
+"""What names of errors say. One that says nothing here is not held against the endpoint: it may be the caller's own."""
+
+_STATUS = re.compile(r"(?<!\d)([45])\d\d(?!\d)")
 
 _PLAIN: Mapping[str, tuple[type, ...]] = {"stringValue": (str,), "doubleValue": (int, float), "boolValue": (bool,)}
 _LONGEST_S = 1e6
@@ -84,7 +89,8 @@ def _outcome(
     status, kind = span.get("status"), str(told.get("error.type", "")).lower().replace("error", "")
     if kind or (isinstance(status, dict) and status.get("code") in {2, "STATUS_CODE_ERROR"}):
         by_sign = next((outcome for sign, outcome in _ERRORS if sign in kind), None)
-        return by_sign or ("http_4xx" if re.search(r"(?<!\d)4\d\d(?!\d)", kind) else "http_5xx")
+        status = _STATUS.search(kind)
+        return by_sign or ("not_run" if status is None else "http_4xx" if status[1] == "4" else "http_5xx")
     if choice.finish == "content_filter":
         return "filtered"
     if counted.get("completion_tokens") == 0:

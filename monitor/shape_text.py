@@ -44,18 +44,15 @@ class TextShape:
     """Numbers about one text.
 
     ``pieces`` are words, signs and CJK characters. The text ends in ``loop_repeats`` repetitions of a cycle of
-    ``loop_period`` pieces (period 0: in no cycle); ``longest_run`` is the longest run of one piece anywhere.
-    ``rep_4`` is the share of 4-grams that came before, ``compression`` raw bytes / compressed bytes; both None for
-    short texts. ``scripts`` are shares of the letters.
+    ``loop_period`` pieces (period 0: in no cycle). ``rep_4`` is the share of 4-grams that came before, ``compression``
+    raw bytes / compressed bytes; both None for short texts.
     """
 
     pieces: int
-    longest_run: int = 0
     loop_period: int = 0
     loop_repeats: int = 0
     rep_4: float | None = None
     compression: float | None = None
-    scripts: Mapping[str, float]
 
 
 def text_shape(text: str) -> TextShape:
@@ -64,8 +61,8 @@ def text_shape(text: str) -> TextShape:
     ids = _ids(pieces[-MAX_PIECES:])
     period, repeats = cycle_at_end(ids)
     return TextShape(
-        pieces=len(pieces), longest_run=_longest_run(ids), loop_period=period, loop_repeats=repeats,
-        rep_4=_repeated(ids, 4), compression=_compression(text), scripts=scripts(text),
+        pieces=len(pieces), loop_period=period, loop_repeats=repeats, rep_4=_repeated(ids, 4),
+        compression=_compression(text),
     )  # fmt: skip
 
 
@@ -108,13 +105,6 @@ def foreign_share(answer: Mapping[str, float], question: Mapping[str, float]) ->
 def _ids(pieces: Sequence[str]) -> list[int]:
     numbers: dict[str, int] = {}
     return [numbers.setdefault(piece, len(numbers)) for piece in pieces]
-
-
-def _longest_run(ids: Sequence[int]) -> int:
-    if not ids:
-        return 0
-    changes = np.flatnonzero(np.diff(np.asarray(ids))) + 1
-    return int(np.diff(np.concatenate(([0], changes, [len(ids)]))).max())
 
 
 def _repeated(ids: Sequence[int], n: int) -> float | None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from monitor.shape import question_of, sign_flags, text_signs
+from monitor.shape import CALLED, question_of, sign_flags, text_signs
 from monitor.shape_words import counts_alone, finish_named, flag_alone, named_alone
 from monitor.types import Capture, Choice, Exchange, Read, Request
 from monitor.wire.dispatch import decode
@@ -58,7 +58,8 @@ def from_log(line: bytes, *, keep: bool = False) -> Exchange:
 def bare(exchange: Exchange, *, worded: bool = True) -> Exchange:
     """Return `exchange` without any word of question and answer; its signs stay as flags.
 
-    `worded` says that the words were recorded at all: else that there are none shows nothing.
+    `worded` says that the words were recorded at all: else that there are none shows nothing, and of calls only the
+    finish reason tells.
     """
     choice = exchange.choice
     question = question_of(exchange.request) if exchange.request else ""
@@ -66,9 +67,10 @@ def bare(exchange: Exchange, *, worded: bool = True) -> Exchange:
     signs = text_signs(
         choice.content, choice.reasoning, question, n_calls=len(choice.tool_calls), finish=choice.finish
     )
+    called: bool | None = bool(choice.tool_calls)
     if not worded:
         signs = {"empty": exchange.outcome == "empty"}
-    called = ("shape:called",) if choice.tool_calls else ()
+        called = None if choice.finish is None else choice.finish == "tool_calls"
     kept = tuple(
         flag for flag in exchange.flags if not flag.startswith(("model_", "shape:")) and flag_alone(flag)
     )
@@ -77,7 +79,7 @@ def bare(exchange: Exchange, *, worded: bool = True) -> Exchange:
         choices=tuple(Choice(index=one.index, finish=finish_named(one.finish)) for one in exchange.choices),
         usage=counts_alone(exchange.usage), fingerprint=named_alone(exchange.fingerprint),
         models=_names(exchange.models), providers=_names(exchange.providers),
-        flags=(*kept, *sign_flags(signs if told else {}), *called),
+        flags=(*kept, *sign_flags({**signs, CALLED: called} if told else {})),
     )  # fmt: skip
 
 

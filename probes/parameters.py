@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from monitor.capabilities import capabilities
+from monitor.capabilities import KEPT, capabilities, kept
 from monitor.ports import Client, ProbeContext, ProbeResult
 from monitor.results import Metric, Observation
 from monitor.types import Exchange, Request
@@ -56,11 +56,7 @@ class Parameters:
 
     kind: ClassVar[str] = "parameters"
     version: ClassVar[int] = 1
-    metrics: ClassVar[tuple[Metric, ...]] = (
-        Metric(name="capabilities_kept", unit="share", better="higher", source="monitor.capabilities",
-               definition="Features that do what they say / features that could be told apart from ignored ones and "
-                          "were not refused, k of n."),
-    )  # fmt: skip
+    metrics: ClassVar[tuple[Metric, ...]] = (KEPT,)
 
     tokens: int = 48
     """Longest answer of most requests, tokens."""
@@ -154,11 +150,10 @@ class Parameters:
 
 def observe(exchanges: Sequence[Exchange]) -> tuple[Observation, ...]:
     """Count the features that do what they say."""
-    standings = [one.standing for one in capabilities(exchanges).values()]
-    k, n = standings.count("kept"), standings.count("kept") + standings.count("ignored")
+    k, n = kept(capabilities(exchanges))
     if not n:
-        return (Observation(metric="capabilities_kept", value=None, n=0, reason="no feature could be told"),)
-    return (Observation(metric="capabilities_kept", value=k / n, n=n, k=k),)
+        return (Observation(metric=KEPT.name, value=None, n=0, reason="no feature could be told"),)
+    return (Observation(metric=KEPT.name, value=k / n, n=n, k=k),)
 
 
 PROBE = Parameters

@@ -24,7 +24,7 @@ import orjson
 from monitor.errors import UsageError
 from monitor.ports import Client, ProbeContext, ProbeResult
 from monitor.results import Metric, Observation
-from monitor.tools import k2vv, measures, minimax, openrouter
+from monitor.tools.all_measures import METRICS, all_observed
 from monitor.tools.case import FORMS, Case, case_id_of
 from monitor.tools.graded import grade
 from monitor.types import Exchange, Request
@@ -39,9 +39,7 @@ class Tools:
 
     kind: ClassVar[str] = "tools"
     version: ClassVar[int] = 1
-    metrics: ClassVar[tuple[Metric, ...]] = (
-        *measures.METRICS, *k2vv.METRICS, *minimax.METRICS, *openrouter.METRICS,
-    )  # fmt: skip
+    metrics: ClassVar[tuple[Metric, ...]] = METRICS
 
     n: int | None = 88
     """Cases to ask, dealt by seed from all groups; none: all of the suite."""
@@ -95,10 +93,7 @@ class Tools:
     def _observed(self, exchanges: Sequence[Exchange], known: dict[str, Case]) -> tuple[Observation, ...]:
         cases = [known.get(case_id_of(one.request)) if one.request else None for one in exchanges]
         graded = [made for one, case in zip(exchanges, cases, strict=True) if (made := grade(one, case)) is not None]
-        return (
-            *measures.observed(graded, id_pattern=self.id_pattern), *k2vv.observed(graded), *minimax.observed(graded),
-            *openrouter.observed(graded),
-        )  # fmt: skip
+        return all_observed(graded, id_pattern=self.id_pattern)
 
 
 PROBE = Tools

@@ -58,7 +58,8 @@ SELECT e.endpoint, '{metric}' AS metric, make_timestamptz(hour * 3600000000) AS 
 FROM (
     SELECT e.endpoint, epoch_us(e.at) // 3600000000 AS hour, e.{metric} AS value
     FROM exchanges e JOIN runs r ON r.run_id = e.run_id
-    WHERE e.at >= $since AND e.at < $until AND e.measurement = 'valid' AND e.outcome IN ('ok', 'ok_length')
+    WHERE e.at >= $since AND e.at < $until AND r.started_at >= $since - INTERVAL 1 DAY
+      AND e.measurement = 'valid' AND e.outcome IN ('ok', 'ok_length')
       AND r.probe = $probe AND e.{metric} IS NOT NULL AND r.record->>'maintenance' IS NULL
 ) e GROUP BY e.endpoint, hour
 """
@@ -70,7 +71,8 @@ SELECT e.endpoint, make_timestamptz(bucket * $width) AS "at", $width / 1e6 AS wi
 FROM (
     SELECT e.endpoint, e.outcome, epoch_us(e.at) // $width AS bucket
     FROM exchanges e JOIN runs r ON r.run_id = e.run_id
-    WHERE e.at >= $since AND e.at < $until AND r.record->>'maintenance' IS NULL
+    WHERE e.at >= $since AND e.at < $until AND r.started_at >= $since - INTERVAL 1 DAY
+      AND r.record->>'maintenance' IS NULL
       AND e.outcome NOT IN ({", ".join(f"'{one}'" for one in sorted(NOT_THE_ENDPOINTS_FAULT))})
 ) e GROUP BY e.endpoint, bucket
 """

@@ -1,7 +1,10 @@
 """Tables of alerting: what rules remember, messages on their way, silences and acknowledgements."""
 
 from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
 from typing import Any
+
+import duckdb
 
 from monitor.alerting.nouns import Ack, Silence, Track
 from monitor.alerting.outbox import Delivery
@@ -26,6 +29,30 @@ REPLACED: Mapping[str, str] = {
 """All of these keep only the latest row of each key, with that key."""
 
 _Rows = dict[str, list[dict[str, Any]]]
+
+DONE_FOR = timedelta(days=90)
+"""So long messages that arrived or were given up, silences that ended, acknowledgements of incidents that ended, and
+tracks that do not fire and had no sign since are still there to look at."""
+
+_DONE = (
+    "DELETE FROM deliveries d WHERE coalesce(d.done_at, d.given_up_at) < $cut",
+    "DELETE FROM silences s WHERE s.until < $cut",
+    """
+    DELETE FROM acks a WHERE a."at" < $cut
+      AND a.incident_id NOT IN (SELECT i.incident_id FROM incidents i WHERE coalesce(i.closed_at >= $cut, true))
+    """,
+    """
+    DELETE FROM alert_tracks t WHERE NOT t.firing
+      AND coalesce(
+          TRY_CAST(coalesce(t.record->'recent'->-1->>'at', t.record->>'boundary_at') AS TIMESTAMPTZ) < $cut, true
+      )
+    """,
+)
+
+
+def forget_done(con: duckdb.DuckDBPyConnection, now: datetime) -> int:
+    """Delete what has been over for `DONE_FOR` at `now`; return how many rows. Incidents stay."""
+    return sum(int(con.execute(sql, {"cut": now - DONE_FOR}).fetchall()[0][0]) for sql in _DONE)
 
 
 def _record(noun: object) -> str:

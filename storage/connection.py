@@ -10,7 +10,7 @@ from typing import IO
 
 import duckdb
 
-from monitor.errors import StoreError
+from monitor.errors import InUseError, StoreError
 from storage.evidence import folder_of
 from storage.migrations import MIGRATIONS, migrate
 
@@ -48,7 +48,7 @@ def lock(path: Path) -> IO[str]:
         side.seek(0)
         pid = side.read().strip() or "unknown"
         side.close()
-        raise StoreError(f"{path} is in use by process {pid}: ask that store by its URL, or stop it first") from None
+        raise InUseError(f"{path} is in use by process {pid}: ask that store by its URL, or stop it first") from None
     side.truncate(0)
     side.write(str(os.getpid()))
     side.flush()
@@ -160,6 +160,14 @@ class Database:
             self._active -= 1
             self._broken = self._broken or fatal
             self._gate.notify_all()
+
+    def renew(self) -> None:
+        """Have the next use open the file anew, once those under way have ended.
+
+        DuckDB keeps a little of every deletion in memory until then: about a kilobyte of each batch, for ever.
+        """
+        with self._gate:
+            self._broken = True
 
     def checkpoint(self) -> None:
         """Bring all that is committed into the file itself; call it while nobody writes.

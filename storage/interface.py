@@ -15,7 +15,7 @@ Json = dict[str, Any]
 
 TABLES = (
     "endpoints", "runs", "exchanges", "observations", "slots", "judged", "verdicts", "incidents", "tokens", "captures",
-    "alert_tracks", "deliveries", "silences", "acks", "rejected",
+    "alert_tracks", "deliveries", "silences", "acks", "agents", "rejected",
 )  # fmt: skip
 """Tables that hold records, as `counts` names them; ingest fills them in this order."""
 
@@ -27,7 +27,7 @@ MEASURED = ("value", "n", "k", "at", "reason")
 
 
 class ReadStore(Protocol):
-    """A `monitor.ports.Store` that can also be asked."""
+    """The database behind the service: idempotent ingest and named reads."""
 
     def ingest(self, writer: str, entries: Sequence[Entry]) -> int:
         """Apply entries above the writer's high-water mark in one transaction; return the new mark."""

@@ -13,7 +13,7 @@ from pathlib import Path
 import duckdb
 
 from monitor.errors import StoreError
-from storage import alerts
+from storage import agents, alerts
 
 log = logging.getLogger(__name__)
 
@@ -107,7 +107,7 @@ ALTER TABLE rejected ADD COLUMN run_id VARCHAR;
 ALTER TABLE rejected ADD COLUMN "at" TIMESTAMPTZ;
 """
 
-MIGRATIONS: tuple[str, ...] = (_V1, _V2, _V3, alerts.SCHEMA, _V5)
+MIGRATIONS: tuple[str, ...] = (_V1, _V2, _V3, alerts.SCHEMA, _V5, agents.SCHEMA)
 """Step i brings a file from schema i to schema i + 1."""
 
 

@@ -126,9 +126,11 @@ _WRITES: Json = {
     },
     "/api/snapshot": {
         "post": {
-            "summary": "Takes a snapshot beside the database and names its folder. The body is an empty object.",
+            "summary": "Takes a snapshot beside the database and names its folder; a passing one goes after a day.",
             "operationId": "snapshot",
-            "requestBody": {"required": True, "content": _content({"type": "object", "maxProperties": 0})},
+            "requestBody": {"required": True, "content": _content({
+                "type": "object", "properties": {"passing": {"const": True}}, "additionalProperties": False,
+            })},
             "responses": {"200": {"description": "Its folder.", "content": _content(
                 {"type": "object", "properties": {"folder": {"type": "string"}}, "required": ["folder"]}
             )}},

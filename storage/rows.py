@@ -15,7 +15,7 @@ from monitor.results import JudgedRun, Observation, Run, RunRecord, Verdict
 from monitor.slot import Slot
 from monitor.types import Endpoint, Exchange
 from monitor.wire.usage import read_usage
-from storage import alerts
+from storage import agents, alerts
 from storage.arrays import split_exchange, split_judged
 from storage.instants import check_zones, maybe_utc, utc
 
@@ -23,7 +23,7 @@ Row = dict[str, Any]
 Rows = dict[str, list[Row]]
 
 REPLACED: Mapping[str, str] = {
-    "endpoints": "endpoint", "judged": "run_id", "incidents": "incident_id", **alerts.REPLACED,
+    "endpoints": "endpoint", "judged": "run_id", "incidents": "incident_id", **alerts.REPLACED, **agents.REPLACED,
 }  # fmt: skip
 """Tables that keep only the latest row of each key, with that key."""
 
@@ -162,7 +162,7 @@ def _incident(noun: Incident) -> Rows:
 _KINDS: Mapping[str, tuple[type[Any], Callable[[Any], Rows]]] = {
     "endpoint": (Endpoint, _endpoint), "run": (RunRecord, _run_record), "slot": (Slot, _slot),
     "judged": (JudgedRun, _judged), "verdict": (Verdict, _verdict), "incident": (Incident, _incident),
-    "capture": (KeptCapture, _capture), **alerts.KINDS,
+    "capture": (KeptCapture, _capture), **alerts.KINDS, **agents.KINDS,
 }  # fmt: skip
 
 

@@ -42,7 +42,8 @@ class Answer:
 
 
 @contextmanager
-def _opened(snapshot: Path, *reachable: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+def opened(snapshot: Path, *reachable: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open a snapshot for reading, and nothing else but `reachable`. Raises UsageError, StoreError as it is read."""
     version, file = check(snapshot), snapshot / DATABASE
     if version < len(MIGRATIONS):
         raise UsageError(f"{snapshot}: is of an older version (schema {version}): `db restore` brings it up to date")
@@ -77,7 +78,7 @@ def query(snapshot: Path, sql: str, *, rows: int, timeout_s: float) -> Answer:
     UsageError
         When it is not one SELECT, is wrong, or takes longer than `timeout_s`.
     """
-    with _opened(snapshot) as con:
+    with opened(snapshot) as con:
         _check_select(con, sql)
         late = threading.Timer(timeout_s, con.interrupt)
         late.start()
@@ -126,7 +127,7 @@ def export(
     except OSError as error:
         raise StoreError(f"{folder}: {error.strerror}") from None
     written = {}
-    with _opened(snapshot, folder) as con:
+    with opened(snapshot, folder) as con:
         for table in tables or EXPORTED:
             path = folder / f"{table}.{format}"
             written[path.name] = _export(con, table, path, format, since)

@@ -24,6 +24,8 @@ DATABASE = "weighmaster.duckdb"
 """Name of the database file in a snapshot."""
 ASKED = "asked"
 """Label of the snapshots that somebody asked for."""
+PASSING = "passing"
+"""Label of those that one command reads and removes at its end."""
 _STAMP = "%Y%m%dT%H%M%SZ"
 
 
@@ -113,10 +115,23 @@ def _link(source: Path, target: Path) -> None:
         shutil.copy2(source, target)
 
 
+def labelled(place: Path, label: str) -> list[Snapshot]:
+    """The finished snapshots with this label, oldest first."""
+    return [one for one in existing(place) if one.folder.name.endswith(f"-{label}")]
+
+
 def prune(place: Path, label: str, keep: int) -> int:
     """Remove all but the newest `keep` snapshots with this label; return how many went."""
-    ours = [one for one in existing(place) if one.folder.name.endswith(f"-{label}")]
-    old = ours[: max(0, len(ours) - keep)]
+    ours = labelled(place, label)
+    return _remove(ours[: max(0, len(ours) - keep)])
+
+
+def prune_before(place: Path, label: str, before: datetime) -> int:
+    """Remove the snapshots with this label that were taken before an instant; return how many went."""
+    return _remove([one for one in labelled(place, label) if one.taken_at < before])
+
+
+def _remove(old: list[Snapshot]) -> int:
     for one in old:
         shutil.rmtree(one.folder)
     return len(old)

@@ -74,7 +74,8 @@ class SqliteSpool:
     def append(self, records: Iterable[tuple[str, bytes]], notes: Mapping[str, bytes] = MappingProxyType({})) -> int:
         """Append (kind, data) records atomically; return the last sequence number (0 when there never was any).
 
-        `notes` replace those of the same names in the same transaction; they stay in this file.
+        `notes` replace those of the same names in the same transaction, empty ones take them away; they stay in this
+        file.
 
         Raises
         ------
@@ -85,6 +86,8 @@ class SqliteSpool:
         with self._lock, self._explained(), self._transaction():
             self._db.executemany("INSERT INTO spool (kind, data) VALUES (?, ?)", rows)
             self._db.executemany("INSERT OR REPLACE INTO notes (name, data) VALUES (?, ?)", notes.items())
+            empty = [(name,) for name, data in notes.items() if not data]
+            self._db.executemany("DELETE FROM notes WHERE name = ?", empty)
             row = self._db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'spool'").fetchone()
         return int(row[0]) if row else 0
 

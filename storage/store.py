@@ -230,6 +230,14 @@ class DuckStore:
             judged = judged_records(con, self._evidence, runs)
             return {"records": run_records(con, self._evidence, runs), "judged": judged}
 
+    def runs_of(self, run_ids: Sequence[str], *, since: datetime, until: datetime) -> Json:
+        """Like `runs`, for these runs, of those that began between both instants; in the order of the ids."""
+        with self._database.transaction() as con:
+            found = rows_of(con, queries.RUNS_BY_ID, run_ids=list(run_ids), since=since, until=until)
+            runs = sorted(found, key=lambda row: run_ids.index(row["run_id"]))
+            judged = judged_records(con, self._evidence, runs)
+            return {"records": run_records(con, self._evidence, runs), "judged": judged}
+
     def unjudged(self, *, limit: int) -> Json:
         """``{"records": [RunRecord]}`` without a judged row, oldest first."""
         with self._database.transaction() as con:

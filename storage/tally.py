@@ -20,6 +20,9 @@ _FIRST_S = (0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1.
 _TOKEN_S = (0.001, 0.0025, 0.005, 0.01, 0.015, 0.02, 0.03, 0.04, 0.05, 0.075, 0.1, 0.2, 0.5, 1.0)
 _TOKENS = tuple(float(4**i) for i in range(14))
 
+_TIMED = ("valid", "no token")
+"""Measured by ourselves, and well. Of real traffic others took the times: its measurement is missing."""
+
 _Labels = tuple[tuple[str, str], ...]
 _HISTOGRAMS: Mapping[str, tuple[tuple[float, ...], str]] = {
     "gen_ai_client_operation_duration_seconds": (_OPERATION_S, "From the request's first byte to the answer's last."),
@@ -103,7 +106,7 @@ def _measured(exchange: Row, said: _Labels) -> Iterator[tuple[str, _Labels, floa
         "weighmaster_time_per_output_token_seconds": ("tpot_ms", said),
     }
     for name, (column, which) in timings.items():
-        if exchange[column] is not None and exchange["measurement"] in {None, "valid"}:
+        if exchange[column] is not None and exchange["measurement"] in _TIMED:
             yield name, which, exchange[column] / 1e3
     for kind, column in (("input", "prompt_tokens"), ("output", "completion_tokens")):
         if exchange[column] is not None:

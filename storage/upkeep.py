@@ -15,6 +15,7 @@ from typing import Any
 import duckdb
 
 from monitor.config_store import RetentionConfig
+from storage.alerts import forget_done
 from storage.connection import Database, flush, quoted
 from storage.evidence import KINDS
 from storage.inserting import insert, rows_of, types_of
@@ -47,13 +48,18 @@ WHERE f.n_bytes < $small AND f."day" < $today GROUP BY ALL HAVING count(*) > 1 O
 """
 _ABOUT = "SELECT count(*) AS n_rows, min(t.at) AS first_at, max(t.at) AS last_at FROM read_parquet($path) t"
 _DROP = 'DELETE FROM files f WHERE f.kind = $kind AND f."day" < $day'
+# When a row was refused is filled in here: ingest has no clock.
+_REFUSED_NOW = 'UPDATE rejected SET "at" = $now WHERE "at" IS NULL'
+_REFUSED_OLD = 'DELETE FROM rejected x WHERE x."at" < $cut'
+# The first instant that is left, at least about: nothing reads what was before.
+_FIRST_LEFT = 'UPDATE latest_observations SET first_at = least(greatest(first_at, $cut), "at") WHERE first_at < $cut'
 _NUMBERS = (("runs", "started_at"), ("exchanges", '"at"'), ("observations", '"at"'), ("slots", "slot_at"),
             ("judged", "judged_at"), ("unjudged", "started_at"))  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """What one pass did: rows moved into files, files joined, files dropped by age, rows of numbers deleted."""
+    """What one pass did: rows moved into files, files joined, files dropped by age, rows deleted by age."""
 
     moved: int
     joined: int
@@ -72,7 +78,7 @@ class Upkeep:
         with self._writing:
             self._sweep()
             dropped = self._expire(now, retention)
-            deleted = self._delete_numbers(now, retention.numbers)
+            deleted = self._delete_numbers(now, retention.numbers) + self._forget(now, retention.captures)
         moved = sum(self._move(table, now - fresh) for table in KINDS)
         return Done(moved=moved, joined=self._join(now.date()), dropped=dropped, deleted=deleted)
 
@@ -139,7 +145,18 @@ class Upkeep:
                 for table, at in _NUMBERS:
                     sql = f"DELETE FROM {table} t WHERE t.{at} < $cut"  # noqa: S608  # our own names
                     deleted += int(con.execute(sql, {"cut": cut}).fetchall()[0][0])
+                con.execute(_FIRST_LEFT, {"cut": cut})
         return deleted
+
+    def _forget(self, now: datetime, age_s: float) -> int:
+        """Drop what was refused, which may hold whole captures, and what alerting is done with."""
+        with self._database.transaction() as con:
+            con.execute(_REFUSED_NOW, {"now": now})
+            deleted = sum(
+                int(con.execute(_REFUSED_OLD, {"cut": cut}).fetchall()[0][0])
+                for _, cut in _cuts(now, [("rejected", age_s)])
+            )
+            return deleted + forget_done(con, now)
 
 
 def _cuts(now: datetime, ages: Iterable[tuple[str, float]]) -> Iterator[tuple[str, datetime]]:

@@ -8,10 +8,16 @@ import streamlit as st
 from dashboard import cards, charts, session
 from dashboard.evidence import band, identified, outcome_counts
 from dashboard.exchange_table import table, what_was_said
+from dashboard.grid import chip
+from dashboard.markup import data, link, tag
+from dashboard.page import NO_DATA, chart, draw, given, head, unknown
+from dashboard.screen import Screen, show
 from dashboard.store_reader import EndpointNow
 from dashboard.view import detectors_of, overall_mark, worst_first
-from dashboard.words import ago, metric_label, plain
+from dashboard.words import MARKS, ago, metric_label, plain
 from monitor.types import Exchange
+
+SCREEN = Screen(title="Endpoint", question="What is known of one endpoint?", order=8)
 
 WINDOWS = {
     "1 h": timedelta(hours=1),
@@ -25,17 +31,20 @@ HOW_TO_READ = (
     "A point is a median, shaded from its lowest to its highest value; a cross says: nothing could be measured."
 )
 PER_ROW = 3
-NO_DATA = "No data yet in this window. Points appear after the next run; `weighmaster probe` runs one now."
 
 
 def _header(endpoint: EndpointNow, now: datetime) -> None:
-    st.title(plain(endpoint.endpoint), anchor=False)
-    cards.badge(*overall_mark(endpoint))
+    mark, word = overall_mark(endpoint)
+    status = next((name for name, one in MARKS.items() if one is mark), None)
+    head(SCREEN, chip(status), " ", data(endpoint.endpoint, most=120), f" {word}")
     reference = f" · compared with {endpoint.reference}" if endpoint.reference else " · no reference declared"
     st.caption(
         plain(f"{cards.declared(endpoint)} · served by {endpoint.provider}{reference}")
         + f" · last run {ago(endpoint.last_run_at, now)}"
     )
+    pages = [link(page, page, endpoint=endpoint.endpoint) for page in ("speed", "tools", "capabilities")]
+    model = link("compare", "compare", model=endpoint.reference or endpoint.model)
+    draw(tag("p", *[piece for one in (*pages, model) for piece in (one, " · ")][:-1]))
     cards.incidents(endpoint, now)
 
 
@@ -53,23 +62,15 @@ def _verdicts(endpoint: EndpointNow) -> None:
                 cards.verdict_card(verdict)
 
 
-def _chart(title: str, definition: str, chart: charts.ChartLike | None) -> None:
-    st.markdown(f"**{title}**", help=definition)
-    if chart is None:
-        st.caption(NO_DATA)
-        return
-    st.altair_chart(chart, width="stretch", alt=f"{title}. {definition}")
-
-
 def _outcomes(exchanges: Sequence[Exchange]) -> None:
     definition = "How the last requests ended, and whose fault it is."
-    _chart("Outcomes of the last exchanges", definition, charts.outcomes(outcome_counts(exchanges)))
+    chart("Outcomes of the last exchanges", definition, charts.outcomes(outcome_counts(exchanges)))
 
 
 def _speed(endpoint: str, metric: str, window: timedelta) -> None:
     label = metric_label(metric)
     points = session.series(endpoint, metric, window)
-    _chart(
+    chart(
         f"{label.title}, {label.unit}", f"{label.definition} {HOW_TO_READ}", charts.over_time(points, unit=label.unit)
     )
 
@@ -77,9 +78,7 @@ def _speed(endpoint: str, metric: str, window: timedelta) -> None:
 def _fidelity(endpoint: EndpointNow, window: timedelta) -> None:
     label = metric_label("kl_nats")
     points = session.series(endpoint.endpoint, "kl_nats", window)
-    _chart(
-        f"{label.title}, nats", f"{label.definition} {HOW_TO_READ}", charts.fidelity(points, band(endpoint.verdicts))
-    )
+    chart(f"{label.title}, nats", f"{label.definition} {HOW_TO_READ}", charts.fidelity(points, band(endpoint.verdicts)))
 
 
 def _identity(endpoint: EndpointNow) -> None:
@@ -91,12 +90,12 @@ def _identity(endpoint: EndpointNow) -> None:
     st.text(verdict.reason)
     left, right = st.columns(2)
     with left:
-        _chart("Posterior of each scheme", "How sure it is that this scheme is what is served.",
+        chart("Posterior of each scheme", "How sure it is that this scheme is what is served.",
                charts.posterior(verdict))  # fmt: skip
     dots = charts.deviations(verdict)
     if dots is not None:
         with right:
-            _chart("Observed against predicted deviations", "Each dot is a listed token; on the line the prediction "
+            chart("Observed against predicted deviations", "Each dot is a listed token; on the line the prediction "
                    "is exact.", dots)  # fmt: skip
 
 
@@ -120,7 +119,10 @@ def _draw(name: str) -> None:
     endpoints = session.overview()
     endpoint = next((endpoint for endpoint in endpoints if endpoint.endpoint == name), None)
     if endpoint is None:
-        _unknown(name, endpoints)
+        if endpoints:
+            unknown(name, [one.endpoint for one in worst_first(endpoints)], "endpoint", parameter="name")
+        else:
+            session.nothing_yet()
         return
     _header(endpoint, datetime.now(UTC))
     cards.figures(endpoint, FIGURES)
@@ -136,19 +138,6 @@ def _draw(name: str) -> None:
     what_was_said(exchanges)
 
 
-def _unknown(name: str, endpoints: Sequence[EndpointNow]) -> None:
-    """A link to something that is not there never shows another endpoint's data."""
-    if not endpoints:
-        session.nothing_yet()
-        return
-    st.title("Unknown endpoint" if name else "Choose an endpoint", anchor=False)
-    if name:
-        st.text(f"The store knows no endpoint called {name!r}. It may have been renamed or removed from the config.")
-    st.caption("Known endpoints, those that need attention first:")
-    for endpoint in worst_first(endpoints):
-        cards.endpoint_link(endpoint.endpoint)
-
-
 @st.fragment(run_every=session.REFRESH_S)
 def live(name: str) -> None:
     """The part that keeps itself up to date."""
@@ -157,9 +146,8 @@ def live(name: str) -> None:
 
 def main() -> None:
     """Draw the endpoint that the address names, exactly once."""
-    names = st.query_params.get_all("name")
-    live(names[0] if len(names) == 1 else "")
+    live(given("name") or "")
 
 
 if __name__ == "__main__":
-    main()
+    show(__file__)

@@ -116,4 +116,4 @@ def _desk(config: Path, store_url: str | None) -> "Desk":
     from jobs.alert_desk import Desk  # noqa: PLC0415
 
     loaded = _load(config)
-    return Desk(loaded, store_url or loaded.store.listen.url)
+    return Desk(loaded, store_url or loaded.store.url)

@@ -1,4 +1,4 @@
-"""Commands of the service: up, agent, store, judge, dashboard, status."""
+"""Commands of the service: up, agent, store, judge, dashboard, status, fleet, health, doctor."""
 
 import os
 from pathlib import Path
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this file to `app`."""
-    for command in (up, agent, store, judge, dashboard, status, health, doctor):
+    for command in (up, agent, store, judge, dashboard, status, fleet, health, doctor):
         app.command()(command)
 
 
@@ -34,7 +34,7 @@ def agent(*, config: ConfigFile = CONFIG, store_url: StoreUrl = None) -> None:
 
     begin()
     loaded = _load(config, detectors=False)
-    run_agent(_following(config, loaded, detectors=False), store_url or loaded.store.listen.url)
+    run_agent(_following(config, loaded, detectors=False), store_url or loaded.store.url)
 
 
 def store(*, config: ConfigFile = CONFIG, port: Port = None) -> None:
@@ -57,7 +57,7 @@ def judge(
 
     begin()
     loaded = _load(config)
-    run_judge(_following(config, loaded), store_url or loaded.store.listen.url, alerts=alerts)
+    run_judge(_following(config, loaded), store_url or loaded.store.url, alerts=alerts)
 
 
 def dashboard(*, config: ConfigFile = CONFIG, store_url: StoreUrl = None, port: Port = None) -> None:
@@ -70,8 +70,10 @@ def dashboard(*, config: ConfigFile = CONFIG, store_url: StoreUrl = None, port: 
     at, token = loaded.dashboard.listen, loaded.store.token
     if token:
         os.environ["WEIGHMASTER_TOKEN"] = token.get_secret_value()
+    if loaded.store.tls_ca:
+        os.environ["SSL_CERT_FILE"] = loaded.store.tls_ca
     bound = at.port if port is None else port
-    raise typer.Exit(serve(store_url=store_url or loaded.store.listen.url, host=at.host, port=bound))
+    raise typer.Exit(serve(store_url=store_url or loaded.store.url, host=at.host, port=bound))
 
 
 def status(*, config: ConfigFile = CONFIG, store_url: StoreUrl = None, as_json: AsJson = False) -> None:
@@ -83,7 +85,24 @@ def status(*, config: ConfigFile = CONFIG, store_url: StoreUrl = None, as_json: 
     from jobs.status import run  # noqa: PLC0415
 
     loaded = _load(config, detectors=False)
-    raise typer.Exit(run(loaded, store_url or loaded.store.listen.url, SystemClock(), as_json=as_json))
+    raise typer.Exit(run(loaded, store_url or loaded.store.url, SystemClock(), as_json=as_json))
+
+
+def fleet(
+    *, since: Annotated[str, typer.Option(help="How far back: 90m, 24h, 7d.")] = "24h", config: ConfigFile = CONFIG,
+    store_url: StoreUrl = None, as_json: AsJson = False,
+) -> None:  # fmt: skip
+    """Show the agents there are, their clocks and versions, and how each endpoint looks from where they are.
+
+    Exit 1 when an agent has gone quiet, 3 when there is none.
+    """
+    from jobs.alert_desk import duration_s  # noqa: PLC0415
+    from jobs.clock import SystemClock  # noqa: PLC0415
+    from jobs.fleet import run  # noqa: PLC0415
+
+    loaded = _load(config, detectors=False)
+    url = store_url or loaded.store.url
+    raise typer.Exit(run(loaded, url, SystemClock(), since_s=duration_s(since), as_json=as_json))
 
 
 def health(

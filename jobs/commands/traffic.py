@@ -33,7 +33,7 @@ def ingest(
     from jobs.settings import load_config  # noqa: PLC0415
 
     loaded = load_config(config, os.environ, detectors=False)
-    address = store_url or loaded.store.listen.url
+    address = store_url or loaded.store.url
     if source is not None:
         from jobs.ingest import run  # noqa: PLC0415
 

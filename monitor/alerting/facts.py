@@ -94,6 +94,8 @@ class Facts:
     """What is wrong with the file that the process of the rules reads; None: nothing."""
     patience_s: float = 600.0
     """How long an agent may be silent, unless a rule says."""
+    listening_since: datetime | None = None
+    """Since when the store has been looked at without a long gap; None: ever. Before, nobody could be heard."""
 
     def counting(self, endpoint: str) -> list[Sample]:
         """The requests to `endpoint` that no outage of its provider explains, oldest first."""

@@ -65,12 +65,18 @@ def _is_bad(condition: OfVerdict, verdict: Verdict) -> bool | None:
 
 
 def look_agents(rule: Rule, condition: AgentOffline, facts: Facts) -> Iterator[Signal]:
-    """One signal per vantage point at each look. Time passing is what this rule looks at."""
+    """One signal per vantage point at each look. Time passing is what this rule looks at.
+
+    After a gap in which nobody looked (a restart, a store that was down, a clock that was set) agents have results to
+    hand over first: who was silent then is no sign until the limit has passed once more.
+    """
     limit = timedelta(seconds=condition.after or facts.patience_s)
+    listened = facts.listening_since is None or facts.now - facts.listening_since > limit
     for place, heard_at in sorted(facts.heard.items()):
         silent = facts.now - heard_at
+        bad = None if silent > limit and not listened else silent > limit
         yield Signal(
-            rule=rule.name, subject=AGENT + place, at=facts.now, key=facts.now.isoformat(), bad=silent > limit,
+            rule=rule.name, subject=AGENT + place, at=facts.now, key=facts.now.isoformat(), bad=bad,
             topic="agent", cause="agent_offline", since=heard_at if silent > limit else facts.now,
             reason=f"no result from {place} for {silent.total_seconds() / 60:.0f} min; limit "
             f"{limit.total_seconds() / 60:g} min",

@@ -1,42 +1,44 @@
 """Do the answers show a fault of the catalogue, and in which layer?
 
-Needs: the exchanges of any probe; no golden weights, no extra requests.
+Needs: the exchanges of any probe; no golden weights, no extra requests. For behavioural kinds golden's own answers to
+the same requests (`paired` probes, by the judge of the service).
 Counts the answers that show at least one certain fault (docs/faults.md) under the policy of the endpoint's profile,
 with a Wilson interval. Pairs of one request, streamed and not, at temperature 0, count as well. What is only a note
 under the policy is counted in the details. Kinds that another detector names are left to it: endings and errors to
 `availability`, prompt counts to `accounting`, calls of the `tools` probe to `tool_calls`, what an endpoint cannot do to
-`parameters`, behavioural kinds to the detectors that compare with the reference.
-Decides: *fail* when the interval lies above `tolerated`, *suspect* when there is any fault, *pass* when there is none
-in `min_n` answers or more, else *inconclusive*. The cause is the layer of the most frequent fault.
+`parameters`. Behavioural kinds (loops, caps and stops not kept, sampling, sorted keys, effort, another script) prove
+nothing in one answer: an exact one-sided test of matched pairs compares on how many prompts the endpoint and golden
+show the sign. Other weights and cache faults need calibration and are left to `fidelity` and `long_context`.
+Decides: *fail* when the interval lies above `tolerated`, or a behavioural kind has p at most `alpha`; *suspect* when
+there is any fault; *pass* when there is none in `min_n` answers or more, else *inconclusive*. The cause is the layer of
+the most frequent fault. Of each behavioural kind the details have k, golden's k, n, p, and the smallest rate of further
+signs that so many prompts find with power 0.9.
 What can mislead it: a policy that does not fit the server (set `dialect`); a gateway that repairs or breaks what the
 engine sent; flags need the protocol to be known.
-Source: `monitor.faults.catalogue`; E. B. Wilson, JASA 22 (1927), 209-212.
+Source: `monitor.faults.catalogue`, `monitor.faults.behaviour`; E. B. Wilson, JASA 22 (1927), 209-212.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import orjson
 
 from monitor.evidence import Card, Finding, verdict
+from monitor.faults.behaviour import Behaviour
 from monitor.faults.catalogue import BY_NAME
 from monitor.faults.find import find
 from monitor.faults.kinds import Found
+from monitor.faults.paired import paired
 from monitor.faults.pairs import find_in_pair
 from monitor.faults.profiles import Profile, profile_of
 from monitor.results import Evidence, Metric, Status, Verdict
 from monitor.shape import DROPPED
 from monitor.stats.rates import Rate, wilson
 from monitor.types import Exchange
-
-OF_TOOLS = frozenset(
-    name for name, fault in BY_NAME.items() if fault.number in {*range(1, 4), *range(5, 15), 16, 17, 30, 31}
-)
-"""Kinds that `tool_calls` names where the probe `tools` asked."""
 
 _POWER = 0.9
 
@@ -58,10 +60,16 @@ class Faults:
     """Share of faulty answers that is no failure while the interval reaches down to it."""
     min_n: int = 5
     """Fewest complete answers without a fault for a pass."""
+    paired: tuple[str, ...] = ("tools",)
+    """Probes whose requests golden answers too, for behavioural kinds: one answer of its own to each."""
+    alpha: float = 0.001
+    """Chance of a false alarm per behavioural kind and run."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.tolerated < 1 or self.min_n < 1:
             raise ValueError("`tolerated` must be in [0, 1), `min_n` must be at least 1")
+        if not 0 < self.alpha < 1:
+            raise ValueError("`alpha` must lie between 0 and 1")
 
     def run(self, evidence: Evidence, *, at: datetime, rng: np.random.Generator) -> Verdict:
         """Judge all complete answers of the evidence."""
@@ -72,26 +80,33 @@ class Faults:
             (exchange, _left(exchange, find(exchange, profile), exchange.run_id in tools))
             for exchange in evidence.exchanges if exchange.answered and DROPPED not in exchange.flags
         ]  # fmt: skip
-        paired = list(_differing([one for one in evidence.exchanges if one.run_id not in tools], profile))
-        return verdict(card, self._finding(judged, paired, profile), evidence, at)
+        forms = list(_differing([one for one in evidence.exchanges if one.run_id not in tools], profile))
+        beside = paired(evidence.exchanges, evidence.answers, alpha=self.alpha)
+        return verdict(card, self._finding(judged, forms, beside, profile), evidence, at)
 
     def _finding(
-        self, judged: Sequence[tuple[Exchange, list[Found]]], paired: Sequence[tuple[str, Found]], profile: Profile
-    ) -> Finding:
+        self, judged: Sequence[tuple[Exchange, list[Found]]], forms: Sequence[tuple[str, Found]],
+        beside: Sequence[Behaviour], profile: Profile,
+    ) -> Finding:  # fmt: skip
         found = {exchange.exchange_id: some for exchange, some in judged}
-        for exchange_id, one in paired:
+        for exchange_id, one in forms:
             found[exchange_id] = [*found.get(exchange_id, []), one]
         faulty = {key: some for key, some in found.items() if any(one.standing == "fault" for one in some)}
         named = Counter(one.name for some in faulty.values() for one in some if one.standing == "fault")
         notes = Counter(one.name for some in found.values() for one in some if one.standing == "note")
         rate = wilson(len(faulty), len(found))
-        status = self._status(rate)
+        shown = [one for one in beside if one.found]
+        alone = self._status(rate)
+        status: Status = "fail" if shown else alone
+        cause = _layer_of(shown) if shown and alone != "fail" else _cause(alone, named)
         return Finding(
-            status=status, cause=_cause(status, named), reason=_reason(status, rate, named, found, self.min_n),
+            status=status, cause=cause,
+            reason=_reason(alone, rate, named, found, self.min_n) + _beside_golden(shown),
             effect=rate.value, low=rate.low, high=rate.high, n=rate.n, threshold=self.tolerated,
+            p_value=min((one.p_value for one in beside if one.p_value is not None), default=None),
             mde=1 - (1 - _POWER) ** (1 / rate.n) if rate.n else None,
             details={"k": rate.k, "faults": dict(named), "notes": dict(notes), "profile": profile.name,
-                     "layers": dict(_layers(named)), "examples": sorted(faulty)[:5]},
+                     "layers": dict(_layers(named)), "examples": sorted(faulty)[:5], **_told(beside)},
         )  # fmt: skip
 
     def _status(self, rate: Rate) -> Status:
@@ -107,7 +122,7 @@ def _left(exchange: Exchange, found: Sequence[Found], of_tools: bool) -> list[Fo
     return [
         one for one in found
         if (BY_NAME[one.name].told_by is None or (strict and one.name == "malformed_arguments"))
-        and not (of_tools and one.name in OF_TOOLS)
+        and not (of_tools and BY_NAME[one.name].of_calls)
     ]  # fmt: skip
 
 
@@ -131,6 +146,26 @@ def _layers(named: Counter[str]) -> Counter[str]:
     for name, count in named.items():
         layers[BY_NAME[name].layer] += count
     return layers
+
+
+def _told(beside: Sequence[Behaviour]) -> dict[str, Any]:
+    """What came of each behavioural kind."""
+    kinds = {
+        one.name: {"k": one.k, "k_golden": one.k_reference, "n": one.n, "p_value": one.p_value, "mde": one.mde}
+        for one in beside
+    }
+    return {"behaviour": kinds, "alpha": beside[0].alpha, "power": beside[0].power} if beside else {}
+
+
+def _beside_golden(shown: Sequence[Behaviour]) -> str:
+    return "".join(
+        f"; {one.name} on {one.k} of {one.n} prompts, golden on {one.k_reference} (p {one.p_value:.2g})"
+        for one in shown
+    )
+
+
+def _layer_of(shown: Sequence[Behaviour]) -> str:
+    return BY_NAME[min(shown, key=lambda one: one.p_value or 0.0).name].layer
 
 
 def _cause(status: Status, named: Counter[str]) -> str | None:

@@ -21,7 +21,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from monitor.capabilities import Capability, capabilities
+from monitor.capabilities import KEPT, Capability, capabilities, kept
 from monitor.evidence import Card, Finding, not_answered, verdict
 from monitor.results import Evidence, Metric, RunRecord, Status, Verdict
 from monitor.stats.rates import wilson
@@ -47,11 +47,7 @@ class ParametersKept:
     probes: ClassVar[frozenset[str] | None] = _PROBES
     looks_back: ClassVar[int] = 16
     judges_alone: ClassVar[bool] = True
-    metrics: ClassVar[tuple[Metric, ...]] = (
-        Metric(name="capabilities_kept", unit="share", better="higher", source="monitor.capabilities",
-               definition="Features that do what they say / features that could be told apart from ignored ones and "
-                          "were not refused, k of n."),
-    )  # fmt: skip
+    metrics: ClassVar[tuple[Metric, ...]] = (KEPT,)
 
     min_n: int = 5
     """Fewest features that could be told for a pass."""
@@ -62,7 +58,7 @@ class ParametersKept:
 
     def run(self, evidence: Evidence, *, at: datetime, rng: np.random.Generator) -> Verdict:
         """Judge the newest run of the probe."""
-        card = Card(detector=self.kind, version=self.version, statistic="capabilities_kept", unit="share")
+        card = Card(detector=self.kind, version=self.version, statistic=KEPT.name, unit="share")
         runs = [run for run in evidence.runs if run.probe in _PROBES]
         newest = max(runs, key=lambda run: run.started_at).run_id if runs else None
         asked = [exchange for exchange in evidence.exchanges if exchange.run_id == newest]
@@ -73,8 +69,7 @@ class ParametersKept:
         return verdict(card, self._finding(capabilities(asked), _before(earlier), len(earlier)), evidence, at)
 
     def _finding(self, now: Mapping[str, Capability], before: Mapping[str, str], n_before: int) -> Finding:
-        standings = Counter(one.standing for one in now.values())
-        rate = wilson(standings["kept"], standings["kept"] + standings["ignored"])
+        rate = wilson(*kept(now))
         broken = [name for name in now if name in CORE and now[name].standing == "ignored"]
         lost = [
             name for name, was in before.items()
@@ -118,8 +113,7 @@ def _reason(now: Mapping[str, Capability], broken: Sequence[str], lost: Sequence
         names = [name for name, one in now.items() if one.standing == standing and name not in {*broken, *lost}]
         if names:
             told.append(f"{standing}: {', '.join(names)}")
-    kept = sum(one.standing == "kept" for one in now.values())
-    return f"{kept} of {len(now)} features do what they say" + "".join(f"; {one}" for one in told)
+    return f"{kept(now)[0]} of {len(now)} features do what they say" + "".join(f"; {one}" for one in told)
 
 
 DETECTOR = ParametersKept

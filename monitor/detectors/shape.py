@@ -1,14 +1,16 @@
 """Have the answers the shape that golden's have, or that they had before?
 
 Needs: the exchanges of any probe, or of real traffic (`weighmaster ingest`); golden's own answers to the same prompts
-where they were drawn (the `sample` probe), else `min_history` earlier answers of the same probe. Only numbers are
-compared: lengths, and whether an answer looped, was empty, cut, nothing but reasoning, in another script, asked for
-again, or a tool call.
+where they were drawn (the `sample` probe), and `min_history` earlier answers of the same probe for what golden's token
+ids do not tell, or for all. Only numbers are compared: lengths, and whether an answer looped, was empty, cut, nothing
+but reasoning, in another script, asked for again, or a tool call.
 Statistic: per sign, the exact conditional test of the rates, prompt by prompt where both sides answered the prompts,
 else of the totals; for lengths, in tokens, the stratified log-rank test, in which an answer that was cut by the cap
-counts as longer than that. The effect is the largest difference among the signs with the smallest p-value.
-Decides: *fail* when the smallest p-value times the number of signs is at most `alpha` and the difference is `tolerated`
-or more; *suspect* at a hundred times `alpha`; *pass* when enough answers show neither; else *inconclusive*.
+counts as longer than that, with a bound of its p-value that holds for few answers. The effect is the difference for the
+sign with the smallest p-value among those that differ by `tolerated` or more; for lengths at that quartile of the
+lengths before at which they differ most.
+Decides: *fail* when that p-value times the number of signs is at most `alpha`; *suspect* at a hundred times `alpha`;
+*pass* when enough answers show neither; else *inconclusive*. Signs that nothing could be compared with are listed.
 Causes: `content` (loops, another script), `engine` (empty, cut), `parser` (nothing but reasoning), `routing` (asked
 again), `decision` (more or fewer calls), `length`.
 What can mislead it: prompts of real traffic change by themselves (compare like with like: one ingest per application);
@@ -16,7 +18,7 @@ an endpoint that was always wrong has always been so, unless golden's answers ar
 Source: `monitor.stats.strata`, `monitor.stats.survival`, `monitor.shape_text`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
@@ -26,7 +28,7 @@ import numpy as np
 from monitor.evidence import Card, Finding, verdict
 from monitor.results import Evidence, Metric, RunRecord, Status, Verdict
 from monitor.shape import ShapeEvent, event_of, is_loop_of
-from monitor.shape_compare import LENGTH, Shift, compare_shapes
+from monitor.shape_compare import LENGTH, SIGNS, Shift, compare_shapes
 from monitor.shape_text import cycle_at_end
 from monitor.summary import NO_HISTORY
 
@@ -53,7 +55,7 @@ class Shape:
     metrics: ClassVar[tuple[Metric, ...]] = (
         Metric(name="shape_shift", unit="share", better="neither", source="monitor.stats.strata, .survival",
                definition="Share of answers with a sign now minus before, for the sign that says most; for lengths, of "
-                          "answers longer than the length at which the two curves are furthest apart."),
+                          "answers longer than that quartile of the lengths before at which they differ most."),
     )  # fmt: skip
 
     alpha: float = 1e-5
@@ -78,34 +80,61 @@ class Shape:
         if len(now) < self.min_n:
             reason = f"only {len(now)} answers, {self.min_n} needed"
             return verdict(card, Finding(status="inconclusive", cause="no_answers", reason=reason), evidence, at)
-        golden = _golden(evidence)
-        before, against = (golden, "golden") if len(golden) >= self.min_history else (_earlier(evidence), "history")
-        if len(before) < self.min_history:
-            reason = f"only {len(before)} earlier answers, {self.min_history} needed"
+        beside = self._beside(evidence)
+        if not beside:
+            reason = f"only {len(_earlier(evidence))} earlier answers, {self.min_history} needed"
             return verdict(card, Finding(status="inconclusive", cause=NO_HISTORY, reason=reason), evidence, at)
-        return verdict(card, self._finding(compare_shapes(now, before), against), evidence, at)
+        return verdict(card, self._finding(_compared(now, beside), len(beside.get("history", ()))), evidence, at)
 
-    def _finding(self, shifts: Sequence[Shift], against: str) -> Finding:
-        worst = shifts[0]
-        p_value = min(1.0, worst.p_value * len(shifts))
-        status = self._status(p_value, worst)
+    def _beside(self, evidence: Evidence) -> dict[str, list[ShapeEvent]]:
+        """What to compare with, golden's answers first, as far as there are enough of them."""
+        found = {"golden": _golden(evidence), "history": _earlier(evidence)}
+        return {name: events for name, events in found.items() if len(events) >= self.min_history}
+
+    def _finding(self, judged: Sequence[tuple[str, Shift]], n_history: int) -> Finding:
+        against, worst = _worst(judged, self.tolerated)
+        p_value = min(1.0, worst.p_value * len(judged))
+        mde = self._mde(worst.n, worst.n_before, len(judged))
+        status, cause = self._status(p_value, worst, mde)
+        shifts = [one for _, one in judged]
+        unjudged = [name for name in SIGNS if name not in {one.sign for one in shifts}]
         return Finding(
-            status=status, cause=None if status == "pass" else _CAUSES[worst.sign],
-            reason=_reason(worst, p_value, against), effect=worst.effect, low=worst.low, high=worst.high, n=worst.n,
-            threshold=self.tolerated, p_value=p_value, mde=self._mde(worst),
-            details={"against": against, "sign": worst.sign, "n_before": worst.n_before,
+            status=status, cause=cause, reason=_reason(worst, p_value, against, unjudged), effect=worst.effect,
+            low=worst.low, high=worst.high, n=worst.n, threshold=self.tolerated, p_value=p_value, mde=mde,
+            details={"against": against, "sign": worst.sign, "n_against": worst.n_before,
+                     "n_before": n_history if any(side == "history" for side, _ in judged) else 0,
+                     "not_compared": unjudged,
                      **{f"{one.sign}_shift": one.effect for one in shifts},
                      **{f"{one.sign}_p": one.p_value for one in shifts}},
         )  # fmt: skip
 
-    def _status(self, p_value: float, worst: Shift) -> Status:
-        if abs(worst.effect) < self.tolerated or p_value > 100 * self.alpha:
-            return "pass"
-        return "fail" if p_value <= self.alpha else "suspect"
+    def _status(self, p_value: float, worst: Shift, mde: float | None) -> tuple[Status, str | None]:
+        if abs(worst.effect) >= self.tolerated and p_value <= 100 * self.alpha:
+            return "fail" if p_value <= self.alpha else "suspect", _CAUSES[worst.sign]
+        return ("inconclusive", "too_few") if mde is None else ("pass", None)
 
-    def _mde(self, worst: Shift) -> float:
-        """About the share of answers with a sign that nobody showed before which this run would have found."""
-        return float(min(1.0, -np.log(self.alpha / 8) / np.log1p(worst.n_before / worst.n) / worst.n))
+    def _mde(self, n: int, n_before: int, n_signs: int) -> float | None:
+        """About the share of answers with a sign that nobody showed before which this run would have found.
+
+        None where not even all of them would do.
+        """
+        share = -float(np.log(self.alpha / n_signs) / np.log1p(n_before / n)) / n
+        return share if share <= 1 else None
+
+
+def _compared(now: Sequence[ShapeEvent], beside: Mapping[str, Sequence[ShapeEvent]]) -> list[tuple[str, Shift]]:
+    """Every sign once, beside the first that knows it."""
+    found: dict[str, tuple[str, Shift]] = {}
+    for name, events in beside.items():
+        for one in compare_shapes(now, events):
+            found.setdefault(one.sign, (name, one))
+    return list(found.values())
+
+
+def _worst(judged: Sequence[tuple[str, Shift]], tolerated: float) -> tuple[str, Shift]:
+    """The least likely shift among those that matter; where none does, among all."""
+    matter = [one for one in judged if abs(one[1].effect) >= tolerated]
+    return min(matter or judged, key=lambda one: one[1].p_value)
 
 
 def _newest(evidence: Evidence) -> list[ShapeEvent]:
@@ -142,18 +171,18 @@ def _of_ids(ids: Sequence[int], prompt: str, cap: int) -> ShapeEvent:
     cut = len(ids) >= cap
     period, repeats = cycle_at_end(ids)
     return ShapeEvent(
-        outcome="ok_length" if cut else "ok", prompt=prompt, tokens=float(len(ids)), cap=cap, cut=cut,
+        outcome="ok_length" if cut else "ok", prompt=prompt, tokens=float(len(ids)), cut=cut,
         looped=is_loop_of(period, repeats, len(ids), cut=cut),
     )  # fmt: skip
 
 
-def _reason(worst: Shift, p_value: float, against: str) -> str:
+def _reason(worst: Shift, p_value: float, against: str, unjudged: Sequence[str]) -> str:
     what = _WORDS[worst.sign].format("" if worst.at_tokens is None else f"{worst.at_tokens:g}")
     beside = "golden's answers to these prompts" if against == "golden" else f"{worst.n_before} earlier answers"
     return (
         f"{what}: {worst.effect:+.0%} of {worst.n} beside {beside} "
         f"(95% interval {worst.low:+.0%} to {worst.high:+.0%}, p = {p_value:.2g} over all signs)"
-    )
+    ) + (f"; nothing to compare with: {', '.join(unjudged)}" if unjudged else "")
 
 
 DETECTOR = Shape

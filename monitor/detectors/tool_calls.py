@@ -26,11 +26,12 @@ from monitor.evidence import Card, Finding, verdict
 from monitor.results import Evidence, Metric, Status, Verdict
 from monitor.stats.evalues import average_e
 from monitor.stats.rates import wilson
+from monitor.stats.sign_test import as_many
 from monitor.tools.forms import Pair, design_of, pairs, with_template
 from monitor.tools.golden_side import Against, against_golden, unsound_rate
 from monitor.tools.graded import Graded, grade
 from monitor.tools.layers import Layer, ended_by_length, was_cut
-from monitor.tools.tolerance import Excess, excess, smallest_rate, two_forms
+from monitor.tools.tolerance import Excess, excess, smallest_rate
 
 JUDGED: tuple[Layer, ...] = ("framing", "protocol", "parser", "template", "schema", "decision", "content")
 _OF_THE_MODEL = frozenset({"schema", "decision"})
@@ -113,12 +114,14 @@ class ToolCalls:
         }  # fmt: skip
         p_values: dict[str, float] = {layer: test.p_value for layer, test in tests.items()}
         if golden.agreement is not None:
-            p_values["decision"] = min(p_values.get("decision", 1.0), golden.agreement.p_value)
+            p_values["decision"] = _either(p_values.get("decision"), golden.agreement.p_value)
         status, cause = self._status(p_values, golden.p_endless)
         blind = _blind(arrived) if status == "pass" else None
         if blind is not None:
             return Finding(status="inconclusive", cause=blind[0], reason=blind[1], n=len(arrived))
-        p_values["content"] = min(p_values.get("content", 1.0), golden.p_endless)
+        if golden.p_endless is not None:  # content fails by this test alone, and is suspect by either
+            either = _either(p_values.get("content"), golden.p_endless)
+            p_values["content"] = golden.p_endless if (status, cause) == ("fail", "content") else either
         rate = wilson(sum(bool(one.faults) for one in arrived), len(arrived), design=design_of(arrived))
         both = pairs(graded)
         told = _Told(arrived=arrived, tests=tests, cause=cause, golden=golden, both=both)
@@ -132,13 +135,13 @@ class ToolCalls:
                      **{f"p_{layer}": p for layer, p in p_values.items()}, **golden.details},
         )  # fmt: skip
 
-    def _status(self, p_values: Mapping[str, float], endless: float) -> tuple[Status, str | None]:
+    def _status(self, p_values: Mapping[str, float], endless: float | None) -> tuple[Status, str | None]:
         """The verdict and the first layer that is as bad; content fails only where golden's own answers are better."""
-        against = {**p_values, "content": endless}
+        against = {**p_values, "content": 1.0 if endless is None else endless}
         failed = [layer for layer in JUDGED if against.get(layer, 1.0) <= self.alpha]
         if failed:
             return "fail", failed[0]
-        against["content"] = min(endless, p_values.get("content", 1.0))
+        against["content"] = _either(p_values.get("content"), endless)
         suspect = [layer for layer in JUDGED if against.get(layer, 1.0) <= self.suspect_alpha]
         return ("suspect", suspect[0]) if suspect else ("pass", None)
 
@@ -161,7 +164,8 @@ class _Told:
         parts = counted or [f"no fault in {len(self.arrived)} answers"] if self.cause != "decision" else counted
         if self.cause in {None, "decision"} and self.golden.words:
             parts = [*parts, self.golden.words]
-        if self.cause == "content" and self.golden.p_endless <= alpha and self.golden.undecided is not None:
+        endless = self.golden.p_endless
+        if self.cause == "content" and endless is not None and endless <= alpha and self.golden.undecided is not None:
             share = f"{self.golden.undecided.excess:+.0%} against golden's answers"
             parts = [*counted, f"the token limit ends answers before they decide: {share}"]
         if self.cause is not None and self._p_forms <= alpha:
@@ -180,12 +184,18 @@ class _Told:
 
     @property
     def _p_forms(self) -> float:
-        return two_forms(*self._apart)
+        return as_many(*self._apart)
 
     @property
     def _form(self) -> str:
         first, second = self._apart
         return "stream" if first > second else "whole"
+
+
+def _either(*p_values: float | None) -> float:
+    """P-value of the smallest of some, which is as small by chance as often as there are some (Bonferroni)."""
+    known = [one for one in p_values if one is not None]
+    return min(1.0, len(known) * min(known, default=1.0))
 
 
 def _blind(arrived: Sequence[Graded]) -> tuple[str, str] | None:

@@ -3,19 +3,19 @@
 Each prompt is put to the endpoint and to the reference. Of both it is noted whether the sign of the kind is there, and
 only the prompts on which they disagree count.
 
-Test: exact one-sided McNemar test (Q. McNemar, Psychometrika 12 (1947), 153-157; exact: conditional binomial with
-p = 1/2). Under the null that the endpoint shows the sign no more often than the reference, its p-value is at most
-alpha with probability at most alpha.
+Test: the exact one-sided test of matched pairs (`monitor.stats.sign_test`). Under the null that the endpoint shows the
+sign no more often than the reference, its p-value is at most alpha with probability at most alpha.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, log2
 
-from scipy.stats import beta, binom
+from scipy.stats import beta
 
 from monitor.faults.catalogue import CATALOGUE
 from monitor.faults.signs import sign_of
+from monitor.stats.sign_test import more_of_first
 from monitor.types import Exchange
 
 POWER = 0.9
@@ -87,7 +87,7 @@ def compare(
     worse, better = sum(a > b for a, b in both), sum(a < b for a, b in both)
     return Behaviour(
         name=name, k=sum(a for a, _ in both), k_reference=sum(b for _, b in both), n=len(both),
-        p_value=float(binom.sf(worse - 1, worse + better, 0.5)) if both else None, alpha=alpha, power=power,
+        p_value=more_of_first(worse, better) if both else None, alpha=alpha, power=power,
         mde=smallest_rate(len(both), alpha=alpha, power=power),
     )  # fmt: skip
 

@@ -8,7 +8,7 @@ from monitor.faults.kinds import Found
 from monitor.faults.seen import Seen
 from monitor.tools.layers import cut_early
 from monitor.wire.model_names import compare_models
-from monitor.wire.usage import SLACK, read_usage
+from monitor.wire.usage import adds_up, read_usage
 
 _FRAMING = (
     "stream_ignored", "stream_unasked", "wrong_content_type", "unterminated_final_event", "rewrapped_comment",
@@ -48,7 +48,7 @@ def find_in_usage(seen: Seen) -> Iterator[Found]:
         yield seen.found("usage_wrong", "usage", "missing")
         return
     flag = seen.has(*_USAGE)
-    if flag is None and usage is not None and not _adds_up(usage):
+    if flag is None and usage is not None and adds_up(usage) is False:
         flag = "total_tokens is not the sum"
     if flag is None and usage is not None and _thinks_more_than_it_says(usage):
         flag = "more reasoning than completion tokens"
@@ -56,14 +56,6 @@ def find_in_usage(seen: Seen) -> Iterator[Found]:
         yield seen.found("usage_wrong", "usage", flag)
     elif usage is not None and seen.golden_prompt is not None:
         yield from _prompt(seen, usage, seen.golden_prompt)
-
-
-def _adds_up(usage: Mapping[str, Any]) -> bool:
-    total, read = usage.get("total_tokens"), read_usage(usage)
-    if type(total) is not int or not read.prompt or read.completion is None:
-        return True
-    sums = {read.prompt + read.completion, (read.input_total or 0) + (read.generated or 0)}
-    return any(abs(total - one) <= SLACK for one in sums)
 
 
 def _thinks_more_than_it_says(usage: Mapping[str, Any]) -> bool:

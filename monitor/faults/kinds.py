@@ -21,7 +21,8 @@ class Fault:
     """One kind. ``number`` is its place in the catalogue, ``name`` how it is called everywhere.
 
     ``told_by`` names the detector whose verdict already names it; the detector `faults` counts it and leaves the
-    judgement to that one. ``behavioural`` kinds are found only beside the reference, with a stated alpha and power.
+    judgement to that one. Kinds that are ``of_calls`` are left to `tool_calls` where the probe `tools` asked.
+    ``behavioural`` kinds are found only beside the reference, with a stated alpha and power.
     """
 
     number: int
@@ -31,6 +32,7 @@ class Fault:
     symptom: str
     forms: tuple[Form, ...]
     told_by: str | None = None
+    of_calls: bool = False
 
     @property
     def behavioural(self) -> bool:

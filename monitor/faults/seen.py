@@ -8,6 +8,7 @@ from typing import Any
 from monitor.faults.catalogue import BY_NAME
 from monitor.faults.kinds import Found
 from monitor.faults.profiles import Profile
+from monitor.tools.case import named_in, parameters_of
 from monitor.types import Exchange, Request
 
 
@@ -28,29 +29,15 @@ class Seen:
         """What was asked; an empty request where that is not known."""
         return self.exchange.request or Request(prompt_id="", messages=(), max_tokens=0)
 
-    @property
-    def is_asked(self) -> bool:
-        """Whether it is known what was asked."""
-        return self.exchange.request is not None
-
     @cached_property
     def tools(self) -> Mapping[str, Any]:
         """Schemas of the declared tools, by name."""
-        found: dict[str, Any] = {}
-        for tool in self.request.tools:
-            function = tool.get("function")
-            inner = function if isinstance(function, Mapping) else tool
-            if isinstance(name := inner.get("name"), str):
-                found[name] = inner.get("parameters", inner.get("input_schema"))
-        return found
+        return parameters_of(self.request.tools)
 
     @cached_property
     def named(self) -> str | None:
         """The function that ``tool_choice`` names."""
-        choice = self.request.extra.get("tool_choice")
-        function = choice.get("function") if isinstance(choice, Mapping) else None
-        name = function.get("name") if isinstance(function, Mapping) else None
-        return name if isinstance(name, str) else None
+        return named_in(self.request.extra.get("tool_choice"))
 
     @property
     def mode(self) -> str:

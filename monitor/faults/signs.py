@@ -7,10 +7,10 @@ import orjson
 from monitor.faults.bodies import cap_broken, renamed
 from monitor.faults.profiles import PROFILES
 from monitor.faults.seen import Seen
+from monitor.faults.thought import thought
 from monitor.shape import event_of
 from monitor.tools.strict_json import read_object
 from monitor.types import Exchange
-from monitor.wire.usage import read_usage
 
 Sign = Callable[[Sequence[Exchange], Sequence[Exchange]], Mapping[str, bool]]
 """Of an endpoint's answers and the reference's; most signs need only the first."""
@@ -112,15 +112,10 @@ def _caching(endpoint: Sequence[Exchange], _reference: Sequence[Exchange]) -> Ma
 def _effort(endpoint: Sequence[Exchange], _reference: Sequence[Exchange]) -> Mapping[str, bool]:
     found = {}
     for prompt, some in by_prompt(endpoint).items():
-        sizes = {one.request.extra.get("reasoning_effort"): _thought(one) for one in some if one.request}
-        if (low := sizes.get("low")) is not None and (high := sizes.get("high")) is not None:
-            found[prompt] = high <= low
+        by_effort = {one.request.extra.get("reasoning_effort"): one for one in some if one.request}
+        if (low := by_effort.get("low")) and (high := by_effort.get("high")) and (told := thought([low], [high])):
+            found[prompt] = told.high <= told.low
     return found
-
-
-def _thought(exchange: Exchange) -> float:
-    counted = read_usage(exchange.usage or {}).reasoning
-    return counted if counted is not None else float(len(exchange.choice.reasoning))
 
 
 def _left(endpoint: Sequence[Exchange], reference: Sequence[Exchange]) -> Mapping[str, bool]:

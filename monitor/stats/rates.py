@@ -41,12 +41,31 @@ def wilson(k: int, n: int, *, confidence: float = 0.95, design: float = 1.0) -> 
         raise ValueError(f"`confidence` must lie between 0 and 1, not {confidence}")
     if n == 0:
         return Rate(0, 0, None, None, None)
-    z = float(norm.ppf(0.5 + confidence / 2))
-    size = n / design
-    rate, shrink = k / n, 1 + z * z / size
-    centre = (rate + z * z / (2 * size)) / shrink
-    half = z / shrink * (rate * (1 - rate) / size + z * z / (4 * size * size)) ** 0.5
+    low, high = score_interval(k / n, n / design, confidence=confidence)
     # The bounds are exact at the ends; rounding must not push them inside.
-    low = 0.0 if k == 0 else max(0.0, centre - half)
-    high = 1.0 if k == n else min(1.0, centre + half)
-    return Rate(k, n, rate, low, high)
+    return Rate(k, n, k / n, 0.0 if k == 0 else low, 1.0 if k == n else high)
+
+
+def score_interval(share: float, size: float, *, confidence: float = 0.95) -> tuple[float, float]:
+    """Wilson's interval of a `share` that is worth so many trials, which need not be a whole number."""
+    z = float(norm.ppf(0.5 + confidence / 2))
+    shrink = 1 + z * z / size
+    centre = (share + z * z / (2 * size)) / shrink
+    half = z / shrink * (share * (1 - share) / size + z * z / (4 * size * size)) ** 0.5
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+def difference(
+    one: tuple[float, float], other: tuple[float, float], *, confidence: float = 0.95
+) -> tuple[float, float, float]:  # fmt: skip
+    """Return the difference of two shares, each given with its size, and its interval.
+
+    Notes
+    -----
+    R. G. Newcombe, Statist. Med. 17 (1998), 873-890, method 10.
+    """
+    (p, low_p, high_p), (q, low_q, high_q) = (
+        (share, *score_interval(share, size, confidence=confidence)) for share, size in (one, other)
+    )
+    below, above = ((p - low_p) ** 2 + (high_q - q) ** 2) ** 0.5, ((high_p - p) ** 2 + (q - low_q) ** 2) ** 0.5
+    return p - q, max(-1.0, p - q - below), min(1.0, p - q + above)

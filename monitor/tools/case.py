@@ -57,10 +57,7 @@ class Case:
     @property
     def named(self) -> str | None:
         """The function that ``tool_choice`` names, None where it names none."""
-        choice = self.tool_choice
-        function = choice.get("function") if isinstance(choice, Mapping) else None
-        name = function.get("name") if isinstance(function, Mapping) else None
-        return name if isinstance(name, str) else None
+        return named_in(self.tool_choice)
 
     def request(self, form: Form, *, max_tokens: int, temperature: float | None, seed: int | None = None) -> Request:
         """Return the request in one form; `max_tokens` and `temperature` hold where the case says nothing."""
@@ -96,9 +93,19 @@ def case_id_of(request: Request) -> str:
 
 
 def parameters_of(tools: tuple[Mapping[str, Any], ...]) -> dict[str, Any]:
-    """Return the schema of each function in `tools` by its name; None for one without."""
-    functions = [tool["function"] for tool in tools if isinstance(tool.get("function"), Mapping)]
-    return {one["name"]: one.get("parameters") for one in functions if isinstance(one.get("name"), str)}
+    """Return the schema of each function in `tools`, declared either way, by its name; None for one without."""
+    declared = [inner if isinstance(inner := tool.get("function"), Mapping) else tool for tool in tools]
+    return {
+        one["name"]: one.get("parameters", one.get("input_schema")) for one in declared
+        if isinstance(one.get("name"), str)
+    }  # fmt: skip
+
+
+def named_in(choice: Any) -> str | None:
+    """Return the function that a ``tool_choice`` names; None where it names none."""
+    function = choice.get("function") if isinstance(choice, Mapping) else None
+    name = function.get("name") if isinstance(function, Mapping) else None
+    return name if isinstance(name, str) else None
 
 
 def _named(request: Request) -> tuple[str, Expect, str]:

@@ -1,4 +1,8 @@
-"""What golden's own answers to the cases say of an endpoint's."""
+"""What golden's own answers to the cases say of an endpoint's.
+
+Both forms of a case are sent with one seed. Where it is honoured they are one draw told twice, so of the answers to a
+case with one seed only one counts.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,25 +30,30 @@ class Against:
     details: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def p_endless(self) -> float:
-        """P-value that the cap ends no more answers before a decision than golden's; 1 where that is not known."""
-        return self.undecided.p_excess if self.undecided is not None and self.undecided.excess > 0 else 1.0
+    def p_endless(self) -> float | None:
+        """P-value that the cap ends no more answers before a decision than golden's; None where that is not known."""
+        return None if self.undecided is None else self.undecided.p_excess if self.undecided.excess > 0 else 1.0
 
 
 def against_golden(
-    graded: Sequence[Graded], draws: Mapping[str, ToolDraws], *, rng: np.random.Generator
-) -> Against:  # fmt: skip
-    """Compare decisions to call, and numbers of calls, on the cases that golden answered too."""
+    graded: Sequence[Graded], draws: Mapping[str, ToolDraws], *, rng: np.random.Generator, n_dealt: int = 9999
+) -> Against:
+    """Compare decisions to call, and numbers of calls, on the cases that golden answered too.
+
+    P-values rest on `n_dealt` random deals of the answers to the two sides.
+    """
     f1 = by_name(observed(graded))["tool_trigger_f1"].value
-    own, cut = _decisions(graded, draws), _undecided(graded, draws)
-    undecided = agreement(list(cut.values()), rng=rng) if cut else None
+    mixed = [graded[at] for at in rng.permutation(len(graded))]  # which form counts is left to chance
+    decided = _one_each([one for one in mixed if one.decided is not None])
+    own, cut = decisions(decided, draws), _undecided(_one_each([one for one in mixed if one.arrived]), draws)
+    undecided = agreement(list(cut.values()), rng=rng, draws=n_dealt) if cut else None
     floors = [(draw.k, draw.n) for name, draw in draws.items() if name in own and draw.n >= _TWO]
     if not own or not floors:
         return Against(undecided=undecided, details={"f1_labels": f1})
-    found = agreement(list(own.values()), rng=rng)
+    found = agreement(list(own.values()), rng=rng, draws=n_dealt)
     floor = noise_floor(floors, rng=rng)
     mix = count_mix(
-        [len(one.calls) for one in graded if one.case.case_id in own and one.decided is not None],
+        [_n_calls(one) for one in decided if one.case.case_id in own],
         [count for name in own for count in draws[name].calls], rng=rng,
     )  # fmt: skip
     return Against(
@@ -64,7 +73,23 @@ def unsound_rate(draws: Mapping[str, ToolDraws]) -> float | None:
     return wilson(unsound, called).high if unsound else None
 
 
-def _decisions(graded: Sequence[Graded], draws: Mapping[str, ToolDraws]) -> dict[str, Decisions]:
+def _one_each(graded: Sequence[Graded]) -> list[Graded]:
+    """The first answer to each case and seed."""
+    found: dict[tuple[str, Any], Graded] = {}
+    for one in graded:
+        asked = one.exchange.request
+        seed = None if asked is None else asked.extra.get("seed", asked.seed)
+        found.setdefault((one.case.case_id, seed), one)
+    return list(found.values())
+
+
+def _n_calls(one: Graded) -> int:
+    """Calls that the model made, of which one that was left in the text is one."""
+    return max(len(one.calls), int(one.predicates.called))
+
+
+def decisions(graded: Sequence[Graded], draws: Mapping[str, ToolDraws]) -> dict[str, Decisions]:
+    """Known decisions by case, beside golden's; answers to a case must be independent of each other."""
     known: dict[str, list[bool]] = {}
     for one in graded:
         if one.decided is not None and one.case.case_id in draws and draws[one.case.case_id].n:

@@ -12,7 +12,7 @@ from monitor.tools.expected import Fidelity, fidelity, key_order
 from monitor.tools.forms import pairs
 from monitor.tools.graded import Graded
 from monitor.tools.layers import ended_by_length, was_cut
-from monitor.wire.usage import SLACK, read_usage
+from monitor.wire.usage import adds_up, read_usage
 
 Question = Callable[[Graded], bool | None]
 """True and False count; None leaves the response out of n."""
@@ -76,12 +76,7 @@ def _history_ids(one: Graded) -> bool | None:
 
 
 def _usage_adds_up(one: Graded) -> bool | None:
-    usage = one.exchange.usage or {}
-    total, reading = usage.get("total_tokens"), read_usage(usage)
-    if not one.arrived or not isinstance(total, int) or reading.prompt is None or reading.completion is None:
-        return None
-    both = reading.prompt + reading.completion
-    return any(abs(total - one) <= SLACK for one in (both, both + (reading.reasoning or 0)))
+    return adds_up(one.exchange.usage or {}) if one.arrived else None
 
 
 def _ended(*outcomes: str) -> Question:

@@ -5,26 +5,22 @@ from typing import Any
 
 from monitor.results import Observation
 from monitor.stats.rates import wilson
-from monitor.tools import k2vv, minimax, openrouter
+from monitor.tools import bfcl, k2vv, minimax
+from monitor.tools.all_measures import all_observed
 from monitor.tools.forms import design_of
 from monitor.tools.graded import Graded
-from monitor.tools.measures import observed
 from monitor.tools.presets import PRESETS, met
 
 _PER_CASE = frozenset({"tool_eventual_success", "tool_forms_same_prompt", "tool_forms_same_faults"})
 """Rates whose n are cases already."""
 
 
-def all_observed(graded: Sequence[Graded]) -> tuple[Observation, ...]:
-    """Our metrics and the compatible ones."""
-    return (*observed(graded), *k2vv.observed(graded), *minimax.observed(graded), *openrouter.observed(graded))
-
-
 def summary(graded: Sequence[Graded], *, model: str) -> dict[str, Any]:
     """Return the document. It is a function of the responses alone, so a second one of the same run is the same.
 
     The keys at the top are K2VV's; ``metrics`` are ours and those of other verifiers with k, n and a 95% interval
-    (Wilson; the answers to a case count as one), ``reason`` says why a value is null. ``presets`` is what the published
+    (Wilson; the answers to a case count as one), ``reason`` says why a value is null. ``bfcl_errors`` counts answers by
+    the error that BFCL's check names. ``presets`` is what the published
     thresholds make of them.
     """
     counts = k2vv.counts_of(graded)
@@ -49,6 +45,7 @@ def summary(graded: Sequence[Graded], *, model: str) -> dict[str, Any]:
             "total_tokens": None if None in tokens else sum(filter(None, tokens)),
         },
         "minimax_match_rate_ceiling": minimax.counts_of(graded).ceiling,
+        "bfcl_errors": bfcl.counted(graded),
         "metrics": rows,
         "presets": _presets({row["metric"]: row for row in rows}),
     }  # fmt: skip

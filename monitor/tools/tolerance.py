@@ -79,12 +79,3 @@ def smallest_rate(answers: Sequence[int], *, tolerated: float, alpha: float, pow
 
 def _short(answers: Sequence[int], critical: int, power: float, rate: float) -> float:
     return tail(bounds(answers, rate), critical) - power
-
-
-def two_forms(only_first: int, only_second: int) -> float:
-    """Exact p-value (McNemar) that faults are as frequent in both forms, from the cases with a fault in one only."""
-    n = only_first + only_second
-    if n == 0:
-        return 1.0
-    smaller = min(only_first, only_second)
-    return float(min(1.0, 2 * (1 - tail(np.full(n, 0.5), smaller + 1))))

@@ -103,12 +103,10 @@ def noise_floor(golden: Sequence[tuple[int, int]], *, rng: np.random.Generator, 
 
 def _range(k: Floats, m: Floats, rng: np.random.Generator, draws: int) -> tuple[float, float]:
     """95% of the F1 of two draws of golden, taken from its m without putting the first back."""
-    scores = []
-    for _ in range(draws):
-        label = rng.random(k.size) < k / m
-        other = rng.random(k.size) < (k - label) / (m - 1)
-        total = label.sum() + other.sum()
-        scores.append(2 * (label & other).sum() / total if total else 1.0)
+    labels = rng.random((draws, k.size)) < k / m
+    others = rng.random((draws, k.size)) < (k - labels) / (m - 1)
+    both, total = (labels & others).sum(axis=1), labels.sum(axis=1) + others.sum(axis=1)
+    scores = np.where(total > 0, 2 * both / np.maximum(total, 1), 1.0)
     low, high = np.quantile(scores, [0.025, 0.975])
     return float(low), float(high)
 
@@ -185,18 +183,16 @@ def count_mix(
     """Compare how many calls answers make; the p-value permutes the sides (chi-square as statistic)."""
     if not endpoint or not golden:
         raise ValueError("both sides need at least one answer")
-    pooled = np.array([*endpoint, *golden])
-    width, n = int(pooled.max()) + 1, len(endpoint)
-    totals = np.bincount(pooled, minlength=width).astype(np.float64)
+    width, n = max(*endpoint, *golden) + 1, len(endpoint)
+    first, second = (np.bincount(side, minlength=width).astype(np.float64) for side in (endpoint, golden))
+    totals = first + second
+    dealt = rng.multivariate_hypergeometric(totals.astype(np.int64), n, size=draws)
 
-    def chi_square(side: Floats) -> float:
-        wanted = totals * n / pooled.size
-        return float((((side - wanted) ** 2)[totals > 0] / wanted[totals > 0]).sum())
+    def chi_square(side: Floats) -> Floats:
+        wanted = totals * n / totals.sum()
+        return np.asarray((((side - wanted) ** 2)[..., totals > 0] / wanted[totals > 0]).sum(axis=-1))
 
-    first, second = (np.bincount(side, minlength=width).astype(np.float64) for side in (pooled[:n], pooled[n:]))
-    observed = chi_square(first)
-    shuffled = (np.bincount(rng.permutation(pooled)[:n], minlength=width) for _ in range(draws))
-    extreme = sum(chi_square(side.astype(np.float64)) >= observed - 1e-9 for side in shuffled)
+    extreme = int((chi_square(dealt.astype(np.float64)) >= chi_square(first) - 1e-9).sum())
     return CountMix(
         cosine=float(first @ second / (np.linalg.norm(first) * np.linalg.norm(second))),
         total_variation=float(abs(first / first.sum() - second / second.sum()).sum() / 2),

@@ -68,6 +68,15 @@ def completion_count(usage: Mapping[str, Any]) -> float | None:
     return count if count is not None and count >= 0 else None
 
 
+def adds_up(usage: Mapping[str, Any]) -> bool | None:
+    """Whether the total is the sum of its parts, with reasoning or without; None where one of them is not counted."""
+    total, read = usage.get("total_tokens"), read_usage(usage)
+    if type(total) is not int or not read.prompt or read.completion is None:
+        return None
+    sums = {read.prompt + read.completion, (read.input_total or 0) + (read.generated or 0)}
+    return any(abs(total - one) <= SLACK for one in sums)
+
+
 def is_shallow(value: Any) -> bool:
     """Whether `value` is no deeper or larger than any real usage object, so that it can be written again."""
     if type(value) is dict and len(value) <= _BREADTH:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -253,13 +254,39 @@ async def test_an_agent_is_missed_when_it_cannot_measure_and_not_when_it_need_no
 ) -> None:
     service.runs()
     async with service.notifier() as notifier:
-        for _ in range(5):
+        for _ in range(7):
             at = service.clock.now()
             slot = Slot(endpoint="acme/a", probe="speed", slot_at=at, state=state, reason=reason, vantage="berlin")
             service.put("slot", [slot])
             await service.look(notifier)
     assert service.routes["one"].told() == told
 
+
+@pytest.mark.parametrize("how", ["outage", "restart", "clock"])
+async def test_nobody_is_missed_for_a_time_in_which_nobody_could_be_heard(service: Service, how: str) -> None:
+    """Two hours; the agent's results arrive after the first look. Later it is gone for good, and missed."""
+    service.runs()
+    async with AsyncExitStack() as stack:
+        notifier = await stack.enter_async_context(service.notifier())
+        for _ in range(3):
+            await service.look(notifier)
+            service.runs()
+        if how == "outage":
+            service.up = False
+            with pytest.raises(StoreError):
+                await service.look(notifier)
+            service.up = True
+        if how == "restart":
+            await stack.aclose()
+            notifier = await stack.enter_async_context(service.notifier())
+        await service.look(notifier, minutes=120)
+        for _ in range(3):
+            service.runs()
+            await service.look(notifier)
+        assert service.routes["one"].told() == []
+        for _ in range(6):
+            await service.look(notifier)
+    assert service.routes["one"].told() == [("fired", "agent berlin", "agent_offline")]
 
 
 async def test_the_heartbeat_stays_away_when_nobody_can_look(

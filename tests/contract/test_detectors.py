@@ -20,6 +20,7 @@ from tests.detectors.made_history import faithful_border, steady_logprobs, stead
 from tests.detectors.made_identify import identify_evidence
 from tests.faults.honest import honest_evidence
 from tests.shape.made import steady
+from tests.suites.made import suite_evidence
 from tests.tools.made_evidence import tools_evidence
 
 DETECTORS: dict[str, Any] = scan(monitor.detectors, "DETECTOR")
@@ -28,7 +29,7 @@ FED: dict[str, Callable[[], Evidence]] = {
     "border": faithful_border, "logprob_history": steady_logprobs, "speed_shift": steady_speed,
     "greedy_flips": faithful_greedy, "logprob_profile": faithful_greedy, "long_context": faithful_context,
     "identify": identify_evidence, "tool_calls": tools_evidence, "shape": steady,
-    "parameters": honest_evidence,
+    "parameters": honest_evidence, "suite": suite_evidence,
 }  # fmt: skip
 """Faithful evidence for detectors that need other probes than `logprobs`."""
 

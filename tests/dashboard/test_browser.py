@@ -1,119 +1,219 @@
-"""The real process in a real browser: what a reader sees, and that hostile text reaches nobody."""
+"""Every page in a real browser, on 90 days of 60 endpoints with planted incidents: what a reader sees, in both themes
+and on a phone; and that hostile text reaches nobody. One browser and one process serve all tests of this file.
+"""
 
-import json
-import subprocess
-import sys
+import re
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from urllib.parse import quote
 
 import httpx
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, expect
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from tests.dashboard import scenes
-from tests.dashboard.scenes import DEGRADED
-from tests.dashboard.store import Record, served, stored
+from monitor.budget import Budget
+from monitor.codec import encode
+from monitor.ports import Entry
+from monitor.results import RunRecord
+from storage.store import DuckStore
+from tests.dashboard import rich_others, scenes
+from tests.dashboard.browsing import PHONE, WIDE, Watched, chromium, dashboard, overflow, settled, violations, watched
+from tests.dashboard.fleet import MODELS, QUANTISED, TOOLS, fleet
+from tests.dashboard.store import LADDER, Record, entries_of, served, serving
 
-FLAGS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
-]  # fmt: skip
-PATIENCE_MS = 60_000
+pytestmark = pytest.mark.browser
 
-
-@contextmanager
-def dashboard(store_url: str) -> Iterator[str]:
-    arguments = [sys.executable, "-m", "jobs.dashboard_process", "--store-url", store_url, "--port", "0"]
-    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout is not None
-            yield json.loads(process.stdout.readline())["url"]
-        finally:
-            process.terminate()
-
-
-@contextmanager
-def browser(profile: Path) -> Iterator[BrowserContext]:
-    with sync_playwright() as driver:
-        context = driver.chromium.launch_persistent_context(
-            profile, executable_path="/usr/bin/chromium", args=FLAGS, viewport={"width": 1280, "height": 900}
-        )
-        context.set_default_timeout(PATIENCE_MS)
-        try:
-            yield context
-        finally:
-            context.close()
+HOSTILE = "evil/<img src=x onerror=alert(1)>"
+CEDAR = "cedar%2Fllama-3.3-70b"
 
 
 def hostile(beacon: str, now: datetime) -> list[Record]:
-    """The full scene, with markup wherever an endpoint's words can reach: answers, errors, reasons, models, details."""
-    text = f"![x]({beacon}/a.png) <img src='{beacon}/b.png'> <script>fetch('{beacon}/c')</script> [l]({beacon}/d)"
-    spoken = scenes.exchange(0, exchange_id="x-hostile", content=text, error=text, flags=(text,))
-    verdict = scenes.verdict(
-        DEGRADED, "logprob_fidelity", "fail", cause=text, reason=text, details={text: text}, band=text, at=now
+    """An endpoint with markup, terminal escapes, right-to-left overrides and a long line wherever its words reach."""
+    text = (
+        f"![x]({beacon}/a.png) <img src='{beacon}/b.png'> <script>fetch('{beacon}/c')</script> [l]({beacon}/d) "
+        f"\x1b[31mred \u202egnirts {'long ' * 200_000}"
     )
-    opened = replace(scenes.incident(now), reason=text)
+    spoken = scenes.exchange(0, exchange_id="x-hostile", content=text, error=text, flags=(text[:200],))
+    verdict = scenes.verdict(
+        HOSTILE,
+        "logprob_fidelity",
+        "fail",
+        cause=text[:300],
+        reason=text,
+        details={text[:200]: text[:200]},
+        band=text[:200],
+        at=now,
+        run_ids=("r-hostile",),
+    )
+    kept = rich_others.tools(HOSTILE, text[:200], now)
     return [
-        *scenes.full(now),
-        ("endpoint", replace(scenes.endpoint(DEGRADED), model=text)),
-        ("run", scenes.run(DEGRADED, "r-hostile", now, (), spoken)),
+        ("endpoint", replace(scenes.endpoint(HOSTILE), model=text[:300])),
+        ("run", scenes.run(HOSTILE, "r-hostile", now, (), spoken)),
         ("verdict", replace(verdict, verdict_id="v-hostile")),
-        ("incident", opened),
+        ("incident", replace(scenes.incident(now), endpoint=HOSTILE, incident_id="i-hostile", reason=text)),
+        *[(kind, _moved(noun)) for kind, noun in kept if kind == "run"],
     ]
 
 
-def read_endpoint(page: Page, url: str) -> None:
-    """Open a deep link, the first thing that this process serves; see verdicts and charts; open what was said."""
-    page.goto(f"{url}/endpoint?name={DEGRADED}")
-    expect(page.get_by_role("heading", name=DEGRADED, exact=True)).to_be_visible(timeout=PATIENCE_MS)
-    expect(page.get_by_text("✗ fail").first).to_be_visible(timeout=PATIENCE_MS)
-    expect(page.get_by_text("✓ pass").first).to_be_visible()
-    drawn = page.locator("[data-testid=stVegaLiteChart] :is(canvas, svg.marks)")
-    expect(drawn).to_have_count(4, timeout=PATIENCE_MS)
-    assert all((box := chart.bounding_box()) and box["width"] > 200 and box["height"] > 20 for chart in drawn.all())
-    page.get_by_text("What was said").click()
-    expect(page.locator("[data-testid=stCode]", has_text="<script>").first).to_be_visible(timeout=PATIENCE_MS)
+def _moved(noun: object) -> object:
+    """The run under another id: the fleet has it already."""
+    assert isinstance(noun, RunRecord)
+    exchanges = tuple(replace(one, run_id="r-tools", exchange_id=f"h{one.exchange_id}") for one in noun.exchanges)
+    return replace(noun, run=replace(noun.run, run_id="r-tools"), exchanges=exchanges)
 
 
-def read_overview(page: Page, url: str) -> None:
-    page.goto(url)
-    expect(page.get_by_text("1 of 5 endpoints is faithful")).to_be_visible(timeout=PATIENCE_MS)
-    for words in ("✓ pass", "✗ fail", "? suspect", "– inconclusive", "– not judged yet"):
-        expect(page.get_by_text(words).first).to_be_visible(timeout=PATIENCE_MS)
+@pytest.fixture(scope="module")
+def hits() -> list[str]:
+    """What the beacon server was asked."""
+    return []
 
 
-@pytest.mark.browser
-def test_readers_see_verdicts_and_charts_and_hostile_text_causes_no_request(tmp_path: Path) -> None:
-    hits: list[str] = []
-
+@pytest.fixture(scope="module")
+def beacon(hits: list[str]) -> Iterator[str]:
     def hit(request: Request) -> Response:
         hits.append(request.url.path)
         return Response(headers={"access-control-allow-origin": "*"})
 
-    asked: list[str] = []
-    counter = Starlette(routes=[Route("/{path:path}", hit)])
+    with served(Starlette(routes=[Route("/{path:path}", hit)])) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory, beacon: str) -> Iterator[DuckStore]:
+    now = datetime.now(UTC)
+    made = fleet(Path(tmp_path_factory.mktemp("fleet")) / "w.duckdb", now)
+    made.ingest("hostile", entries_of(hostile(beacon, now)))
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def url(store: DuckStore) -> Iterator[str]:
+    budgets = {QUANTISED: Budget(tokens=500, usd=0.01)}
     with (
-        served(counter) as beacon,
-        stored(hostile(beacon, datetime.now(UTC))) as store_url,
-        dashboard(store_url) as url,
-        browser(tmp_path / "profile") as context,
+        serving(store, budgets=budgets, ladders=dict.fromkeys(MODELS, LADDER)) as store_url,
+        dashboard(store_url) as found,
     ):
-        context.on("request", lambda request: asked.append(request.url))
-        page = context.new_page()
-        for read in (read_endpoint, read_overview):
-            read(page, url)
-            assert page.locator(f"a[href^='{beacon}']").count() == 0, "an endpoint's words must not be a link"
-        page.get_by_role("link", name="lab/faithful").click()
-        expect(page.get_by_role("heading", name="lab/faithful", exact=True)).to_be_visible(timeout=PATIENCE_MS)
-        expect(page).to_have_url(f"{url}/endpoint?name=lab%2Ffaithful")
-        assert hits == []
-        httpx.get(f"{beacon}/control", trust_env=False)
+        yield found
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    with browser.new_context(viewport=WIDE, color_scheme="light") as found:  # type: ignore[arg-type]
+        yield found
+
+
+@pytest.fixture
+def seen(context: BrowserContext) -> Watched:
+    return watched(context)
+
+
+PAGES = {
+    "?status=fail": ("Is it all right?", "of 61 endpoints are faithful", "cedar/llama-3.3-70b", "0 charts"),
+    "compare?model=llama-3.3-70b": ("cedar/llama-3.3-70b is over-quantised", "place 1 to", "What it costs", "4 charts"),
+    "incidents?window=90+d&id=incident-3": ("What happened?", "before", "during", "provider elm", "3 charts"),
+    "verdict?id=rich-fidelity": (
+        "How do you know?",
+        "KL ladder",
+        "golden prefers",
+        "weighmaster audit --from rich-fidelity",
+        "5 charts",
+    ),
+    "verdict?id=rich-identify": (
+        "what is served is Q4_0",
+        "Posterior of each scheme",
+        "Observed against predicted",
+        "5 charts",
+    ),
+    f"speed?endpoint={CEDAR}&window=30+d": ("How fast?", "eu-1", "us-1", "95 % interval", "6 charts"),
+    "tools?endpoint=rowan%2Fmistral-small": (
+        "Do tool calls work?",
+        "markup_leak",
+        "<tool_call>",
+        "62.3 % to 98.4 %",
+        "1 charts",
+    ),
+    f"capabilities?endpoint={CEDAR}": ("was kept until", "History", "0 charts"),
+    "instrument": ("Is the instrument all right?", "over budget", "clock off", "no budget", "2 charts"),
+    f"endpoint?name={CEDAR}": ("What is known of one endpoint?", "Identified as", "How do you know?", "6 charts"),
+}
+"""Address -> words that a reader sees there, and how many charts."""
+
+
+@pytest.mark.parametrize("address", PAGES)
+def test_every_page_works_in_both_themes_and_on_a_phone(address: str, url: str, seen: Watched) -> None:
+    page = seen.page
+    page.goto(f"{url}/{address}")
+    *words, charts = PAGES[address]
+    for word in words:
+        expect(page.get_by_text(word).filter(visible=True).first).to_be_visible(timeout=60_000)
+    settled(page)
+    expect(page.locator("[data-testid=stVegaLiteChart]")).to_have_count(int(charts.split()[0]))
+    assert violations(page) == []
+    page.emulate_media(color_scheme="dark")
+    page.set_viewport_size(PHONE)  # type: ignore[arg-type]
+    page.wait_for_function("getComputedStyle(document.querySelector('.stApp')).colorScheme === 'dark'")
+    settled(page)
+    assert overflow(page) == 0
+    assert violations(page, "color-contrast", "scrollable-region-focusable") == []
+    assert seen.troubles == []
+    assert seen.hosts() == {url.split("/")[2]}
+
+
+def test_a_reader_gets_from_the_grid_to_the_evidence_and_the_address_can_be_passed_on(url: str, seen: Watched) -> None:
+    page = seen.page
+    page.goto(f"{url}/?status=fail")
+    row = page.get_by_role("row").filter(has_text="cedar/llama-3.3-70b")
+    row.get_by_role("link", name="fail").first.click()
+    expect(page).to_have_url(re.compile(r"/verdict\?id=rich-fidelity$"))
+    expect(page.get_by_role("heading", level=1)).to_contain_text("cedar/llama-3.3-70b", timeout=60_000)
+    page.go_back()
+    row.get_by_role("link", name="cedar/llama-3.3-70b").click()
+    expect(page).to_have_url(re.compile(r"/endpoint\?name=cedar"))
+
+
+def test_a_choice_is_in_the_address(url: str, seen: Watched) -> None:
+    page = seen.page
+    page.goto(f"{url}/speed?endpoint={CEDAR}")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("cedar/llama-3.3-70b", timeout=60_000)
+    page.get_by_text("24 h", exact=True).click()
+    expect(page).to_have_url(re.compile(r"window=24"))
+
+
+def test_the_overview_follows_the_store_without_a_reload(url: str, seen: Watched, store: DuckStore) -> None:
+    page = seen.page
+    page.goto(f"{url}/?status=fail")
+    expect(page.get_by_text("rowan/mistral-small").first).to_be_visible(timeout=60_000)
+    assert page.get_by_text("made up just now").count() == 0
+    fresh = scenes.verdict(TOOLS, "accounting", "fail", cause="made_up_just_now", at=datetime.now(UTC))
+    store.ingest("fresh", [Entry(1, "verdict", encode(replace(fresh, verdict_id="v-fresh")))])
+    expect(page.get_by_text("made up just now").first).to_be_visible(timeout=60_000)
+
+
+@pytest.mark.parametrize("address", ["verdict?id=v-hostile", "endpoint?name={}", "tools?endpoint={}"])
+def test_hostile_text_is_shown_and_causes_no_request(
+    address: str, url: str, seen: Watched, beacon: str, hits: list[str]
+) -> None:
+    page = seen.page
+    page.goto(f"{url}/{address.format(quote(HOSTILE, safe=''))}")
+    expect(page.get_by_text(HOSTILE).first).to_be_visible(timeout=60_000)
+    settled(page)
+    assert page.locator(f"a[href^='{beacon}'], img[src^='{beacon}'], img[src=x]").count() == 0
+    assert seen.troubles == []
+    assert hits == []
+    httpx.get(f"{beacon}/control", trust_env=False)
     assert hits == ["/control"], "the beacon server counts, so silence was silence"
-    assert {address.split("/")[2] for address in asked if address.startswith("http")} == {url.split("/")[2]}
+    hits.clear()
+    assert seen.hosts() == {url.split("/")[2]}

@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
+from dashboard.axes import HEIGHT, ChartLike
 from dashboard.charts import (
     FLOOR_NATS,
-    HEIGHT,
-    ChartLike,
     deviations,
     fidelity,
     log_ticks,

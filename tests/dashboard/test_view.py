@@ -8,7 +8,6 @@ import pytest
 from dashboard.store_reader import EndpointNow, Measured
 from dashboard.view import (
     NAMED,
-    cell,
     detectors_of,
     effect_text,
     metric_text,
@@ -108,19 +107,6 @@ def test_some_detectors_are_always_columns_and_others_follow() -> None:
     other = replace(verdict("a", "availability", "pass"), detector="two_sample")
     always = ("availability", "accounting", "fidelity", "logprob_fidelity")
     assert detectors_of([now("a", other)]) == (*always, "two_sample")
-
-
-def test_a_cell_carries_effect_unit_interval_and_sample() -> None:
-    shown = cell(now("a", verdict("a", "logprob_fidelity", "fail", cause="no_logprobs")), "logprob_fidelity")
-    assert (shown.mark.symbol, shown.word) == ("✗", "fail")
-    assert shown.effect == "0.0041 nats [0.0032, 0.0052]"
-    assert shown.sample.replace("\N{NO-BREAK SPACE}", " ") == "n = 240"
-    assert shown.why == "no logprobs"
-
-
-def test_a_detector_that_has_not_judged_is_not_a_pass() -> None:
-    shown = cell(now("a"), "accounting")
-    assert (shown.word, shown.mark.colour, shown.effect) == ("not judged yet", "gray", "")
 
 
 def test_an_effect_without_interval_says_so() -> None:

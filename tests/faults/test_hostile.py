@@ -37,7 +37,7 @@ def test_the_whole_corpus(profile: str, request_: Any) -> None:
 
 def test_shapes_of_the_whole_corpus_and_without_the_text() -> None:
     for exchange in EXCHANGES:
-        assert event_of(bare(exchange)) == replace(event_of(exchange), prompt=None, cap=None)
+        assert event_of(bare(exchange)) == replace(event_of(exchange), prompt=None)
         assert find(bare(exchange), PROFILES["openai"]) == ()
         assert decoded(Exchange, encode(bare(exchange))) == bare(exchange)
 

@@ -13,13 +13,14 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from typer.testing import CliRunner
 
 from jobs.cli import build
-from jobs.pack_file import manifest_of, read_pack, summary, write_pack
+from jobs.pack_file import manifest_of, summary, write_pack
 from jobs.pack_signature import N_TRAILER, public_key, trusted_key
 from jobs.reference_check import reference_problems
 from jobs.settings import catalogues
 from monitor.config import load
 from monitor.errors import GoldenError, UsageError
 from reference.pack import Pack
+from tests.packs.opened import read_pack
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 

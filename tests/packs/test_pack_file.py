@@ -9,11 +9,12 @@ import orjson
 import pytest
 from numpy.testing import assert_allclose
 
-from jobs.pack_file import MANIFEST, open_pack, read_pack, summary, write_pack
+from jobs.pack_file import MANIFEST, summary, write_pack
 from monitor.codec import encode
 from monitor.errors import GoldenError
 from reference.fingerprint import file_sha256
 from reference.pack import Pack
+from tests.packs.opened import open_pack, read_pack
 
 FLOAT32 = 2e-7
 

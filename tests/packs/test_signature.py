@@ -10,10 +10,11 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from jobs.pack_file import open_pack, read_pack, summary, write_pack
+from jobs.pack_file import summary, write_pack
 from jobs.pack_signature import N_TRAILER, new_key, public_key, read_key, signature_of
 from monitor.errors import GoldenError, UsageError
 from reference.pack import Pack
+from tests.packs.opened import open_pack, read_pack
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 OTHER = Ed25519PrivateKey.from_private_bytes(bytes(32))

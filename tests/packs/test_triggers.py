@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jobs.pack_file import read_pack, summary, write_pack
+from jobs.pack_file import summary, write_pack
 from monitor.errors import UsageError
 from monitor.types import Request
 from reference.answer import Answer, Step
@@ -19,6 +19,7 @@ from reference.pack_making import record
 from reference.pack_triggers import triggers_of
 from reference.tool_parsers.families import parse
 from tests.fakes.golden import EOS, FakeScorer
+from tests.packs.opened import read_pack
 
 TOOL = {"type": "function", "function": {"name": "find", "parameters": {"type": "object", "properties": {}}}}
 CALL = '<tool_call>{"name": "find", "arguments": {}}</tool_call>'

@@ -94,12 +94,16 @@ class OpenSpool:
     def notes(self) -> Mapping[str, bytes]:
         return dict(self._file.kept)
 
+    def backlog(self) -> int:
+        return len(self._file.entries)
+
 
 class FakeStoreClient:
     """The store without HTTP."""
 
     def __init__(self, store: MemoryStore) -> None:
         self.store, self.up = store, True
+        self.offset: tuple[float, float] | None = None
 
     async def push(self, spool: Spool) -> int:
         entries = spool.pending(10_000) if self.up else []

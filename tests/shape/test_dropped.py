@@ -5,7 +5,6 @@ import copy
 import gzip
 import io
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,8 @@ import orjson
 import pytest
 
 from jobs.ingest import LINE_BYTES, Tally, _of, events_in, exchanges_of
-from jobs.ingest_server import Receiver, RefusedError, _unpacked, keep_flushing
+from jobs.ingest_server import _unpacked, keep_flushing
+from jobs.ingest_waiting import Receiver, RefusedError
 from monitor.codec import decode, encode
 from monitor.shape_traffic import NoEventError
 from monitor.types import Exchange
@@ -66,9 +66,11 @@ def written(data: bytes) -> bytes:
 def test_one_odd_value_leaves_no_words_and_raises_nothing(value: dict[str, Any]) -> None:
     for at in places(value):
         for odd in ODD:
-            with suppress(TypeError):  # a number that JSON cannot say
-                kept = written(orjson.dumps(with_value(value, at, odd)))
-                assert b"zanzibar" not in kept.lower(), (at, odd)
+            try:
+                data = orjson.dumps(with_value(value, at, odd))
+            except TypeError:  # a number that JSON cannot say
+                continue
+            assert b"zanzibar" not in written(data).lower(), (at, odd)
 
 
 def test_usage_keeps_numbers_alone() -> None:
@@ -143,7 +145,7 @@ def test_gzip_of_two_members_is_read_whole_and_half_of_one_is_refused() -> None:
 
 async def test_the_receiver_goes_on_and_loses_nothing_whatever_fails(tmp_path: Path) -> None:
     class Odd(SqliteSpool):
-        broken = True
+        broken = False
 
         def append(self, *given: Any, **named: Any) -> int:
             if self.broken:
@@ -153,6 +155,7 @@ async def test_the_receiver_goes_on_and_loses_nothing_whatever_fails(tmp_path: P
     spool = Odd(tmp_path / "t.sqlite", writer="t")
     receiver = Receiver(endpoint=endpoint(), spool=spool, name="shop", vantage="here")
     receiver.take(events_in(orjson.dumps(line()), keep=False))
+    spool.broken = True
     tries, sent = asyncio.Event(), asyncio.Event()
 
     async def push() -> None:

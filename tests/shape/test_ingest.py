@@ -6,6 +6,7 @@ import io
 import signal
 import sys
 from collections.abc import AsyncIterator, Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,8 @@ import pytest
 
 import monitor.detectors
 from jobs.ingest import PER_RUN, Tally, exchanges_of, run, runs_of, spool_of
-from jobs.ingest_server import BODY_LIMIT, MOST_WAITING, Receiver, app
+from jobs.ingest_server import BODY_LIMIT, app
+from jobs.ingest_waiting import MOST_WAITING, Receiver
 from jobs.judging import golden_side, judge
 from jobs.settings import load_config
 from jobs.store_client import StoreClient
@@ -107,12 +109,12 @@ async def test_a_log_reaches_the_store_without_a_word_of_it(config: Config, tmp_
             "refused": 1,
             "other_model": 1,
             "runs": 1,
-            "known_runs": 0,
+            "known": 0,
             "content_kept": False,
         }
         assert await asyncio.to_thread(run, config, log, url, as_json=False, **given) == 0
         again = capsys.readouterr().out
-        assert "in 0 runs (1 more were in the store already)" in again
+        assert "0 answers taken in 0 runs (5 more were taken before)" in again
         assert "content dropped: only numbers were kept" in again
         store = StoreClient(url)
         records = await store.unjudged()
@@ -125,6 +127,35 @@ async def test_a_log_reaches_the_store_without_a_word_of_it(config: Config, tmp_
     assert not any(SECRET.encode() in data for data in kept)
 
 
+async def test_a_log_that_has_grown_is_counted_once(config: Config, tmp_path: Path, capsys: Any) -> None:
+    """250 lines of a day, then 290 of it and 10 of the next, two lines alike; then with the store away, twice."""
+    log, given = tmp_path / "access.jsonl", dict[str, Any](endpoint=NAME, any_model=False, keep=False)
+    every = [*(line(at=at) for at in range(289)), line(at=288), *(line(at=1440 + at) for at in range(10))]
+
+    async def told(n: int, url: str, name: str = "shop") -> tuple[int, int]:
+        log.write_bytes(lines(*every[:n]))
+        status = await asyncio.to_thread(run, config, log, url, as_json=True, name=name, **given)
+        assert status == (0 if n else 2)
+        said = orjson.loads(capsys.readouterr().out)
+        return said["accepted"], said["known"]
+
+    with store_process(tmp_path / "data" / "w.duckdb") as (_, url):
+        assert await told(250, url) == (250, 0)
+        assert await told(300, url) == (50, 250)
+        assert await told(300, url) == (0, 300)
+        assert await told(300, url, "another application") == (300, 0)
+        every += [line(at=1500), line(at=1501)]
+        for _ in range(2):
+            with pytest.raises(StoreError):
+                await told(302, "http://127.0.0.1:1")
+        assert await told(0, url) == (2, 300), "it waited in the spool"
+        store = StoreClient(url)
+        records = await store.unjudged(limit=100)
+        await store.aclose()
+    ids = [one.exchange_id for record in records for one in record.exchanges]
+    assert len(ids) == len(set(ids)) == 302 + 300
+
+
 def test_mistakes_of_the_caller(config: Config, tmp_path: Path) -> None:
     given: dict[str, Any] = {"name": "shop", "any_model": False, "keep": False, "as_json": False}
     with pytest.raises(UsageError, match=NAME):
@@ -133,9 +164,8 @@ def test_mistakes_of_the_caller(config: Config, tmp_path: Path) -> None:
     log.write_bytes(lines(line()))
     with pytest.raises(StoreError, match="is the store running"):
         run(config, log, "http://127.0.0.1:1", endpoint=NAME, **given)
-    spool = spool_of(config)
-    assert len(spool.pending(10)) == 1, "what was read goes with the next ingest"
-    spool.close()
+    with closing(spool_of(config)) as spool:
+        assert len(spool.notes()) == 1, "what was read goes with the next ingest"
 
 
 @pytest.fixture
@@ -202,40 +232,79 @@ async def test_too_many_waiting_are_told_to_come_back(http: httpx.AsyncClient, r
     assert (await http.post("/v1/traces", content=orjson.dumps(document(span())))).status_code == 503
 
 
-async def test_what_the_spool_does_not_take_waits_on(receiver: Receiver) -> None:
-    class Full(SqliteSpool):
-        def append(self, *_: Any, **__: Any) -> int:
-            raise StoreError("full")
+async def test_more_in_one_body_than_can_ever_wait_is_no_matter_of_later(http: httpx.AsyncClient) -> None:
+    body = b"\n".join([orjson.dumps({"time": "2026-03-01T08:00:00Z", "status": 500})] * (MOST_WAITING + 1))
+    got = await http.post("/v1/logs.jsonl", content=body, headers={"content-type": "application/x-ndjson"})
+    assert (got.status_code, f"at most {MOST_WAITING}" in got.json()["error"]) == (413, True)
+
+
+async def test_what_the_spool_does_not_take_waits_on(
+    http: httpx.AsyncClient, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any, **__: Any) -> int:
+        raise StoreError("full")
 
     found, _, _ = read(lines(line()))
     receiver.take(found)
-    full = replace(receiver, spool=Full.__new__(Full))
-    with pytest.raises(StoreError):
-        full.flush()
-    assert full.waiting == found
+    with monkeypatch.context() as patch:
+        patch.setattr(SqliteSpool, "append", full)
+        with pytest.raises(StoreError):
+            receiver.flush()
+        assert (await http.post("/v1/traces", content=orjson.dumps(document(span())))).status_code == 503
+    assert receiver.waiting == found
+    assert receiver.flush() == 1
 
 
-async def test_the_receiver_sends_what_waits_when_it_is_stopped(config: Config, tmp_path: Path) -> None:
+def heir(receiver: Receiver) -> Receiver:
+    """One that starts on the same spool, as after a kill."""
+    return Receiver(endpoint=receiver.endpoint, spool=receiver.spool, name=receiver.name, vantage=receiver.vantage)
+
+
+def test_what_was_taken_waits_on_the_disk_and_makes_its_run_once(receiver: Receiver) -> None:
+    """Killed after the answer, after another, and after the run was made."""
+    found, _, _ = read(lines(line(), line(at=1)))
+    receiver.take(found[:1])
+    second = heir(receiver)
+    assert [encode(one) for one in second.waiting] == [encode(found[0])]
+    second.take(found[1:])
+    other = replace(receiver, name="another", waiting=[], tally=Tally())
+    assert other.waiting == []
+    third = heir(receiver)
+    assert (len(third.waiting), third.flush(), third.tally.accepted) == (2, 1, 2)
+    assert (heir(receiver).waiting, len(receiver.spool.pending(10)), receiver.spool.notes()) == ([], 1, {})
+
+
+async def received(folder: Path, url: str, end: signal.Signals) -> tuple[int | None, str]:
+    """Two answers to a receiver that is ended by a signal; its status and what it said."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "jobs.cli", "ingest", "--endpoint", NAME, "--port", "0",
+        "--config", str(folder / "weighmaster.yaml"), "--store-url", url,
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stdout is not None
+    address = orjson.loads(await process.stdout.readline())["url"]
+    async with httpx.AsyncClient() as client:
+        sent = orjson.dumps(document(span(), span(at=1)))
+        got = await client.post(f"{address}/v1/traces", content=sent, headers={"content-type": "application/json"})
+    assert got.status_code == 200
+    process.send_signal(end)
+    _, told = await process.communicate()
+    return process.returncode, told.decode()
+
+
+async def test_what_was_answered_with_200_outlives_a_kill_and_goes_when_the_next_is_stopped(
+    config: Config, tmp_path: Path
+) -> None:
+    folder = Path(config.agent.spool).parent
     with store_process(tmp_path / "data" / "w.duckdb") as (_, url):
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "jobs.cli", "ingest", "--endpoint", NAME, "--port", "0",
-            "--config", str(tmp_path / "weighmaster.yaml"), "--store-url", url,
-            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-        )  # fmt: skip
-        assert process.stdout is not None
-        address = orjson.loads(await process.stdout.readline())["url"]
-        async with httpx.AsyncClient() as client:
-            sent = orjson.dumps(document(span(), span(at=1)))
-            got = await client.post(f"{address}/v1/traces", content=sent, headers={"content-type": "application/json"})
-        assert got.status_code == 200
-        process.send_signal(signal.SIGINT)
-        _, told = await process.communicate()
-        assert process.returncode == 0
-        assert "2 answers taken in 1 runs" in told.decode()
+        await received(folder, url, signal.SIGKILL)
+        status, told = await received(folder, url, signal.SIGINT)
+        assert status == 0
+        assert "4 answers taken in 1 runs" in told
         store = StoreClient(url)
         records = await store.unjudged()
         await store.aclose()
-    assert [record.run.n_exchanges for record in records] == [2]
+    assert [record.run.n_exchanges for record in records] == [4]
 
 
 @pytest.mark.parametrize("scorer", [None, FakeScorer()])

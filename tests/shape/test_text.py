@@ -75,11 +75,6 @@ def test_repeated_4_grams_and_compression() -> None:
     assert text_shape("short").compression is None
 
 
-def test_longest_run() -> None:
-    assert text_shape("a b b b c b b").longest_run == 3
-    assert text_shape("").longest_run == 0
-
-
 def test_scripts() -> None:
     assert scripts("ab\u4e00\u4e8c") == {"latin": 0.5, "han": 0.5}
     assert scripts("\u0434\u0430 1 2 3") == {"cyrillic": 1.0}

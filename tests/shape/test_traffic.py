@@ -23,7 +23,7 @@ def logged(value: Any, *, keep: bool = False) -> Exchange:
 def test_a_line_in_numbers() -> None:
     one = logged(line(at=3, retries=2))
     event = event_of(one)
-    assert (one.outcome, event.tokens, event.finish, event.cut, event.retried) == ("ok", 9, "stop", False, True)
+    assert (one.outcome, event.tokens, event.cut, event.called, event.retried) == ("ok", 9, False, False, True)
     assert (one.eof_ms, one.started_at, one.models) == (412.5, START + timedelta(minutes=3), ("model",))
     assert (event.looped, event.mixed, event.empty, event.only_reasoning, event.called) == (False,) * 5
 
@@ -96,11 +96,24 @@ def spans(*some: dict[str, Any], keep: bool = False) -> list[Exchange]:
 
 def test_a_span_in_numbers() -> None:
     (one,) = spans(span(at=2, gen_ai__response__time_to_first_chunk=0.25))
-    assert (one.outcome, one.eof_ms, one.ttft_ms, one.models) == ("ok", 412.5, 250.0, ("model",))
+    assert (one.outcome, one.eof_ms, one.first_event_ms, one.models) == ("ok", 412.5, 250.0, ("model",))
+    assert one.ttft_ms is None, "the first chunk need not hold a token"
     assert one.usage == {"prompt_tokens": 12, "completion_tokens": 9}
     assert one.started_at == START + timedelta(minutes=2)
     event = event_of(one)
     assert (event.empty, event.looped, event.mixed) == (False, None, None), "nobody recorded the words"
+
+
+@pytest.mark.parametrize(
+    ("finish", "cut", "called"), [(["stop"], False, False), (["tool_calls"], False, True), (None, None, None)]
+)
+def test_what_a_span_without_words_tells_of_its_end(
+    finish: list[str] | None, cut: bool | None, called: bool | None
+) -> None:
+    """Without a finish reason nobody knows whether it was cut, and without words and reason nobody whether it calls."""
+    (one,) = spans(span(gen_ai__response__finish_reasons=finish))
+    event = event_of(one)
+    assert (one.outcome, event.cut, event.called) == ("ok", cut, called)
 
 
 def message(text: str, kind: str = "text") -> str:
@@ -127,7 +140,8 @@ def test_signs_of_spans(sign: str, more: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("kind", "outcome"),
     [("openai.RateLimitError", "rate_limited"), ("timeout", "stalled"), ("503", "http_5xx"), ("404", "http_4xx"),
-     ("AuthenticationError", "auth_error"), ("ConnectError", "connect_error"), ("oops", "http_5xx")],
+     ("AuthenticationError", "auth_error"), ("ConnectError", "connect_error"), ("InternalServerError", "http_5xx"),
+     ("RemoteProtocolError", "truncated"), ("ValueError", "not_run"), ("", "not_run")],
 )  # fmt: skip
 def test_failed_spans(kind: str, outcome: str) -> None:
     (one,) = spans(span(status=2, error__type=kind))

@@ -1,7 +1,8 @@
-"""Valid nouns of alerts for tests of the store."""
+"""Valid nouns of alerts and agents for tests of the store."""
 
 from datetime import timedelta
 
+from monitor.agent_sign import AgentSign
 from monitor.alerting.nouns import Ack, Event, Mark, Message, Silence, Track
 from monitor.alerting.outbox import Delivery
 from tests.storage.factories import START, incident
@@ -32,3 +33,10 @@ def silence() -> Silence:
 def ack() -> Ack:
     """Somebody knows."""
     return Ack(incident_id="incident-1", at=START, by="me")
+
+
+def sign() -> AgentSign:
+    """An agent that is alive."""
+    return AgentSign(
+        vantage="berlin", version="0.1.0", at=START, waiting=3, clock_offset_s=0.25, clock_error_s=0.01
+    )  # fmt: skip

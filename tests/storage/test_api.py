@@ -17,6 +17,7 @@ from storage.api import app
 from storage.interface import ReadStore
 from storage.memory import MemoryStore
 from storage.plans import READS
+from storage.snapshots import ASKED, PASSING
 from tests.storage.asks import put
 from tests.storage.factories import START, entries, incident, judged, minutes, run_record, slot, verdict
 
@@ -240,10 +241,10 @@ async def test_a_store_that_reads_but_cannot_write_is_not_healthy() -> None:
 
 
 async def test_a_snapshot_is_taken_when_it_is_asked_for_properly() -> None:
-    taken: list[int] = []
+    taken: list[str] = []
 
-    def take() -> Path:
-        taken.append(1)
+    def take(label: str) -> Path:
+        taken.append(label)
         return Path("/data/snap")
 
     async with _client(MemoryStore(), snapshot=take) as client:
@@ -251,7 +252,8 @@ async def test_a_snapshot_is_taken_when_it_is_asked_for_properly() -> None:
         assert (await client.post("/api/snapshot", json={"folder": "/etc"})).status_code == 400
         assert taken == []
         assert (await client.post("/api/snapshot", json={})).json() == {"folder": "/data/snap"}
-    assert taken == [1]
+        await client.post("/api/snapshot", json={"passing": True})
+    assert taken == [ASKED, PASSING]
 
 
 class _Slow(MemoryStore):

@@ -40,6 +40,7 @@ def test_a_reopened_database_has_everything(tmp_path: Path) -> None:
 
 
 def test_a_second_opener_is_told_who_has_it(tmp_path: Path) -> None:
+    """Case OP-01; readers are not kept out: they ask the store, or a snapshot (test_db_commands.py)."""
     store = DuckStore(tmp_path / "store.duckdb")
     with pytest.raises(StoreError, match=rf"store.duckdb is in use by process {os.getpid()}: "):
         DuckStore(tmp_path / "store.duckdb")

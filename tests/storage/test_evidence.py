@@ -147,6 +147,21 @@ def test_numbers_go_only_when_the_file_says_so(duck: DuckStore) -> None:
     assert done.deleted == 5  # a run, two exchanges, an observation, and its place in the judge's list
     assert [one["run"]["run_id"] for one in duck.unjudged(limit=9)["records"]] == ["new"]
     assert duck.counts()["verdicts"] == 1
+    points = duck.series(NAME, "ttft_ms", since=None, until=None, buckets=2)["points"]
+    assert [(point["at"][:16], point["n"]) for point in points] == [("2026-03-08T12:00", 1)], "halves of what is left"
+
+
+def test_what_was_refused_goes_with_captures(duck: DuckStore) -> None:
+    for n, days in enumerate((0, 1, 31)):
+        duck.ingest(f"w{n}", [Entry(1, "capture", b'{"prompt": "of somebody"}')])
+        duck.upkeep(minutes(0) + _days(days), RetentionConfig())
+    rows = duck.read('SELECT x.writer, x."at" FROM rejected x ORDER BY ALL')
+    assert [row["writer"] for row in rows] == ["w1", "w2"], "30 days after the pass that saw it first"
+    assert rows[1]["at"] == minutes(0) + _days(31)
+    duck.upkeep(minutes(0) + _days(10_000), FOREVER)
+    assert duck.counts()["rejected"] == 2
+    duck.upkeep(minutes(0) + _days(10_000), RetentionConfig())
+    assert duck.counts()["rejected"] == 0
 
 
 def test_the_capture_of_an_exchange_decodes_to_what_came(duck: DuckStore, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from monitor.types import Capture, Read
 from storage.api import app
 from storage.interface import ReadStore
 from storage.store import DuckStore
-from tests.storage.alert_nouns import ack, delivery, silence, track
+from tests.storage.alert_nouns import ack, delivery, sign, silence, track
 from tests.storage.factories import endpoint, entries, incident, judged, run_record, slot, verdict
 
 RECORD = run_record("r1")
@@ -36,7 +36,7 @@ def _valid() -> list[dict[str, Any]]:
     nouns = (endpoint(), RECORD, slot(), judged(RECORD), verdict(), incident())
     alerts = (("alert_track", track()), ("delivery", delivery()), ("silence", silence()), ("ack", ack()))
     packed = [(entry.kind, entry.data) for entry in entries(*nouns)]
-    listed = [*packed, *((kind, encode(noun)) for kind, noun in alerts), CAPTURE]
+    listed = [*packed, *((kind, encode(noun)) for kind, noun in alerts), CAPTURE, ("agent", encode(sign()))]
     return [{"seq": i, "kind": kind, "data": orjson.loads(data)} for i, (kind, data) in enumerate(listed, 1)]
 
 
@@ -52,7 +52,8 @@ def _places(value: Any) -> list[tuple[Any, Any]]:
 def body(rng: np.random.Generator, seq: int) -> bytes:
     """A valid batch with some values replaced, removed or added, and now and then some bytes changed."""
     chosen = copy.deepcopy([VALID[i] for i in rng.choice(len(VALID), size=int(rng.integers(1, 4)))])
-    document: Any = {"writer": f"w{rng.integers(3)}", "entries": chosen}
+    # New writers again and again: one that claimed the last number of all is heard of no more.
+    document: Any = {"writer": f"w{rng.integers(3)}-{seq // 100}", "entries": chosen}
     for i, entry in enumerate(chosen):
         entry["seq"] = seq + i
     for _ in range(int(rng.integers(0, 4))):
@@ -69,6 +70,7 @@ def body(rng: np.random.Generator, seq: int) -> bytes:
         text = bytearray(orjson.dumps(document))
     except TypeError:  # an integer that no JSON writer of ours takes
         text = bytearray(repr(document).encode("utf-8", "replace"))
+    text = bytearray(bytes(text).replace(b'"r1', b'"r%d' % (seq // 8)))  # runs that are new, most of them
     for _ in range(int(rng.integers(0, 3)) if rng.random() < 0.2 else 0):
         text[int(rng.integers(len(text)))] = int(rng.integers(256))
     return bytes(text)

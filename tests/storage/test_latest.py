@@ -3,6 +3,7 @@
 import numpy as np
 
 from monitor.results import Observation
+from monitor.slot import SlotState
 from storage.store import DuckStore
 from tests.storage.asks import put
 from tests.storage.factories import judged, minutes, run_record, slot, verdict
@@ -15,8 +16,8 @@ _SEARCHED = {
                            '(PARTITION BY endpoint, metric ORDER BY "at" DESC, rowid DESC) = 1 ORDER BY ALL',
     "latest_verdicts": 'SELECT endpoint, detector, "at", record FROM verdicts QUALIFY row_number() OVER '
                        '(PARTITION BY endpoint, detector ORDER BY "at" DESC, rowid DESC) = 1 ORDER BY ALL',
-    "latest_slots": "SELECT endpoint, probe, slot_at, state FROM slots QUALIFY row_number() OVER "
-                    "(PARTITION BY endpoint, probe ORDER BY slot_at DESC, rowid DESC) = 1 ORDER BY ALL",
+    "latest_slots": "SELECT endpoint, probe, vantage, slot_at, state FROM slots QUALIFY row_number() OVER "
+                    "(PARTITION BY endpoint, probe, vantage ORDER BY slot_at DESC, rowid DESC) = 1 ORDER BY ALL",
     "unjudged": "SELECT run_id, probe FROM runs r WHERE NOT EXISTS (SELECT 1 FROM judged j WHERE j.run_id = r.run_id) "
                 "ORDER BY ALL",
 }  # fmt: skip
@@ -42,7 +43,9 @@ def test_in_any_order(duck: DuckStore) -> None:
     for i, record in enumerate(records):
         at, name = record.run.started_at, record.run.endpoint
         nouns: list[object] = [record, verdict(f"v{i}", endpoint=name, at=at, detector=f"d{i % 2}")]
-        nouns.append(slot(name, f"p{i}", at=at))
+        where = (None, "berlin", "tokyo")[i % 3]
+        state: SlotState = "skipped" if i % 2 else "missed"
+        nouns.append(slot(name, f"p{i % 2}", at=at, vantage=where, state=state, run_id=None))
         if rng.random() < 0.5:
             metric = f"k{rng.integers(2)}"
             other = records[int(rng.integers(len(records)))]  # also of runs that come later, and again and again

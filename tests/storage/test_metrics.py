@@ -74,15 +74,17 @@ async def test_exchanges_are_counted_once_however_often_they_are_sent(store: Rea
     asked = [
         exchange(0, run_id="r1", first_event_ms=30.0, ttft_ms=45.0, eof_ms=700.0, tpot_ms=12.0, measurement="valid"),
         exchange(1, run_id="r1", first_event_ms=400.0, ttft_ms=400.0, eof_ms=90_000.0, measurement="valid", usage=None),
-        exchange(2, run_id="r1", outcome="stalled", ttft_ms=None, tpot_ms=None, eof_ms=5000.0, usage=None),
+        exchange(2, run_id="r1", outcome="stalled", ttft_ms=None, tpot_ms=None, eof_ms=5000.0, measurement="no token",
+                 usage=None),
         exchange(3, run_id="r1", ttft_ms=1.0, eof_ms=1.0, measurement="prober busy", usage=None),
-    ]
+        exchange(4, run_id="r1", ttft_ms=1.0, eof_ms=1.0, measurement=None, usage=None),  # timed by somebody else
+    ]  # fmt: skip
     batch = entries(run_record("r1", exchanges=asked), slot())
     for _ in range(2):
         store.ingest("w", batch)
     found = await _scrape(store)
     where = (("endpoint", "lab/faithful"), ("outcome", "ok"), ("probe", "speed"), ("vantage", "test"))
-    assert found["weighmaster_exchanges_total", where] == 3
+    assert found["weighmaster_exchanges_total", where] == 4
     assert found["weighmaster_slots_total", (where[0], where[2], ("state", "done"))] == 1
     said = (("endpoint", "lab/faithful"), ("gen_ai_operation_name", "chat"), ("gen_ai_provider_name", "lab"),
             ("gen_ai_request_model", "smollm2"))  # fmt: skip

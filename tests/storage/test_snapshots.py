@@ -15,7 +15,7 @@ from monitor.errors import StoreError, UsageError
 from storage.connection import Database
 from storage.migrations import MIGRATIONS
 from storage.snapshot_reads import export, query
-from storage.snapshots import DATABASE, existing, place_of, prune, restore
+from storage.snapshots import ASKED, DATABASE, PASSING, existing, place_of, prune, restore
 from storage.store import DuckStore
 from tests.storage.asks import put
 from tests.storage.factories import START, judged, minutes, run_record, verdict
@@ -53,22 +53,24 @@ def test_a_restored_store_answers_as_it_did(tmp_path: Path) -> None:
 
 def test_a_snapshot_under_writes_holds_whole_batches(tmp_path: Path) -> None:
     store = DuckStore(tmp_path / "store.duckdb")
-    stop = threading.Event()
+    stop, began = threading.Event(), threading.Event()
 
     def write() -> None:
         batch = 0
         while not stop.is_set():
             put(store, *[run_record(f"b{batch}.{i}", at=minutes(batch)) for i in range(5)])
+            began.set()
             batch += 1
 
     writer = threading.Thread(target=write)
     writer.start()
+    assert began.wait(60)
     taken = [store.snapshot(minutes(i), "test") for i in range(3)]
     stop.set()
     writer.join()
     for one in taken:
         (row,) = query(one.folder, "SELECT count(*), count(DISTINCT run_id) FROM runs", rows=1, timeout_s=60).rows
-        assert row[0] == row[1]
+        assert row[0] == row[1] > 0
         assert row[0] % 5 == 0
         exchanges = query(one.folder, "SELECT count(*) FROM exchanges", rows=1, timeout_s=60).rows
         assert exchanges == ((2 * row[0],),)
@@ -137,6 +139,19 @@ def test_housekeeping_takes_a_snapshot_a_day(duck: DuckStore, tmp_path: Path) ->
         look()
     assert [(one.taken_at - START) / timedelta(hours=1) for one in existing(place_of(path))] == [49, 73]
     assert all(one.folder.name.endswith(DAILY) for one in existing(place_of(path)))
+
+
+def test_what_a_command_left_behind_goes_after_a_day(duck: DuckStore, tmp_path: Path) -> None:
+    path, clock = tmp_path / "store.duckdb", _Clock()
+    look = Housekeeping(duck, lambda: StoreConfig(path=str(path), snapshots=0), clock).look  # type: ignore[arg-type]
+    for label in (PASSING, ASKED):
+        duck.snapshot(START, label)
+    left = []
+    for hours in (23, 25):
+        clock.at = START + timedelta(hours=hours)
+        look()
+        left.append([one.folder.name.partition("-")[2] for one in existing(place_of(path))])
+    assert left == [[ASKED, PASSING], [ASKED]]
 
 
 def test_exports_hold_every_row_wherever_it_lies(duck: DuckStore, tmp_path: Path) -> None:

@@ -42,12 +42,12 @@ async def test_it_stops_cleanly_when_told(tmp_path: Path, stop: signal.Signals) 
     store.close()
 
 
-def _fails(*arguments: str) -> str:
+def _fails(*arguments: str, status: int = 3) -> str:
     done = subprocess.run(
         [sys.executable, "-m", "jobs.store_process", *arguments],
         capture_output=True, text=True, check=False, cwd=ROOT, timeout=60,
     )  # fmt: skip
-    assert done.returncode == 3
+    assert done.returncode == status
     assert done.stdout == ""
     assert "Traceback" not in done.stderr
     return done.stderr
@@ -62,7 +62,7 @@ def test_a_second_process_is_told_who_has_the_file(tmp_path: Path) -> None:
 def test_a_taken_port_is_a_clear_error(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        said = _fails("--path", str(tmp_path / "store.duckdb"), "--port", str(port))
+        said = _fails("--path", str(tmp_path / "store.duckdb"), "--port", str(port), status=2)
     assert f"cannot listen on 127.0.0.1:{port}" in said
     assert "choose another host or port" in said
 

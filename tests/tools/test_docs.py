@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from monitor.tools import k2vv, measures, minimax, openrouter
+from monitor.tools.all_measures import METRICS
+from monitor.tools.bfcl import ERRORS
 from monitor.tools.layers import LAYERS
 from monitor.tools.presets import PRESETS
 from tests.tools.test_layers import FAULTY
@@ -11,8 +12,9 @@ PAGE = (Path(__file__).parents[2] / "docs" / "tools.md").read_text("utf-8")
 
 
 def test_every_metric_stands_there_with_its_definition() -> None:
-    for card in (*measures.METRICS, *k2vv.METRICS, *minimax.METRICS, *openrouter.METRICS):
+    for card in METRICS:
         assert f"| `{card.name}` | {card.unit} | {card.definition} |" in PAGE
+    assert all(f"`{error}`" in PAGE for error in ERRORS)
 
 
 def test_every_preset_stands_there_with_source_and_date() -> None:

@@ -2,6 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
+
+import pytest
 
 from jobs.judging import evidence_of, golden_side
 from jobs.tool_draws import tool_draws
@@ -62,6 +65,26 @@ def test_nothing_is_drawn_that_nobody_wants_or_that_cannot_be_read() -> None:
     assert tool_draws([record()], FakeScorer(), [ToolCalls()]) == {}
     assert golden.asked == []
     assert tool_draws([record()], Drawing(refuses=True), [ToolCalls()]) == {}
+
+
+def test_what_was_drawn_is_not_drawn_again_and_another_prompt_is(caplog: pytest.LogCaptureFixture) -> None:
+    golden, drawn = Drawing(), dict[Any, Any]()
+    first = tool_draws([record()], golden, [ToolCalls(tool_draws=5)], drawn)
+    assert tool_draws([record()], golden, [ToolCalls(tool_draws=5)], drawn) == first
+    assert golden.asked == [(1, 5)]
+    other = record()
+    longer = tuple(
+        replace(one, request=replace(one.request, messages=({"role": "user", "content": "Else?"},)))
+        for one in other.exchanges if one.request is not None
+    )  # fmt: skip
+    assert tool_draws([replace(other, exchanges=longer)], golden, [ToolCalls(tool_draws=5)], drawn)
+    assert golden.asked == [(1, 5), (1, 5)]
+    assert not caplog.messages
+
+
+def test_golden_answers_that_do_not_come_are_told_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    assert tool_draws([record()], Drawing(refuses=True), [ToolCalls(tool_draws=5)]) == {}
+    assert caplog.messages == ["no golden answers to 1 prompts: cannot"]
 
 
 def test_detectors_of_samples_draw_nothing_for_cases() -> None:

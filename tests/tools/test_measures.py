@@ -5,14 +5,15 @@ from typing import Any
 import pytest
 
 from monitor.results import Observation
-from monitor.tools import k2vv, measures, minimax, openrouter
+from monitor.tools import all_measures, k2vv, measures, minimax, openrouter
+from monitor.tools.all_measures import all_observed
 from monitor.tools.calls import judged
 from monitor.tools.case import ExpectedCall
 from monitor.tools.expected import fidelity, key_order, same_json
 from monitor.tools.graded import Graded
-from monitor.tools.measures import METRICS, by_name, observed
+from monitor.tools.measures import by_name, observed
 from monitor.tools.presets import PRESETS, met
-from monitor.tools.summary import all_observed, summary
+from monitor.tools.summary import summary
 from monitor.types import ToolCall
 from tests.tools.made import call, called, case, frame, function, graded, graded_whole, said, whole
 
@@ -63,9 +64,8 @@ def test_nothing_is_null_and_never_zero_or_one() -> None:
 
 
 def test_every_card_has_an_observation() -> None:
-    cards = [*METRICS, *k2vv.METRICS, *minimax.METRICS, *openrouter.METRICS]
-    assert sorted(card.name for card in cards) == sorted(one.metric for one in all_observed(answers()))
-    assert all(card.source and card.definition for card in cards)
+    assert sorted(card.name for card in all_measures.METRICS) == sorted(one.metric for one in all_observed(answers()))
+    assert all(card.source and card.definition for card in all_measures.METRICS)
 
 
 def test_quirks_of_k2vv_are_kept_under_its_name_only() -> None:

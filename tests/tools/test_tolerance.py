@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, binomtest
 
-from monitor.tools.tolerance import bounds, excess, smallest_rate, tail, two_forms
+from monitor.tools.tolerance import bounds, excess, smallest_rate, tail
 
 B19 = {"n": 176, "tolerated": 0.001, "served": 0.03, "alpha": 0.001}
 
@@ -77,12 +77,6 @@ def test_the_e_value_grows_with_faults_and_falls_without() -> None:
 
 def test_where_nothing_could_be_seen_no_rate_is_named() -> None:
     assert smallest_rate([1], tolerated=0.01, alpha=0.001) is None
-
-
-@pytest.mark.parametrize(("first", "second"), [(0, 0), (5, 0), (3, 3), (10, 2), (0, 11)])
-def test_forms_are_compared_by_mcnemars_exact_test(first: int, second: int) -> None:
-    wanted = binomtest(first, first + second, 0.5).pvalue if first + second else 1.0
-    assert two_forms(first, second) == pytest.approx(wanted)
 
 
 def test_input_is_checked() -> None:

@@ -7,11 +7,11 @@ import orjson
 import pytest
 
 from jobs import capture_bytes
-from jobs.decode import decode_file
 from monitor.errors import UsageError
 from monitor.types import Capture, Exchange, Read
 from monitor.wire import choice_state, tool_calls
 from monitor.wire.dispatch import decode
+from tests.wire.decoded import decode_file
 
 
 def stream(*events: Any) -> Exchange:

@@ -7,12 +7,13 @@ from dataclasses import replace
 import orjson
 import pytest
 
-from jobs.decode import decode_file, run
+from jobs.decode import run
 from monitor.errors import UsageError
 from monitor.types import Capture, Read
 from monitor.wire.dispatch import decode
 from monitor.wire.files import dump, load
 from monitor.wire.guess import guessed
+from tests.wire.decoded import decode_file
 from tests.wire.golden import FOLDER, cases
 from tests.wire_protocols.cases import FOLDER as PROTOCOL_FOLDER
 from tests.wire_protocols.cases import read_case

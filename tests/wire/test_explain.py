@@ -9,11 +9,12 @@ import orjson
 import pytest
 
 from jobs.decode import run
-from jobs.explain import Phase, document, lines, read, waterfall
+from jobs.explain import document, lines, read
 from monitor.types import Capture, Exchange, Read
 from monitor.wire.annotate import Note
 from monitor.wire.dispatch import decode
 from monitor.wire.files import dump, load
+from monitor.wire.waterfall import Phase, waterfall
 from tests.wire.golden import FOLDER, Case, cases
 
 

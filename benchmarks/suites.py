@@ -1,0 +1,162 @@
+"""A suite of generated cases on real endpoints: is a faithful one left alone, and is a degraded one found?
+
+Every endpoint is a real llama.cpp server on the small real model. Its answers are recorded once; runs of 60 cases are
+then drawn from the record. Golden answers in this process.
+"""
+
+import asyncio
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import orjson
+
+from benchmarks.report import Report
+from jobs.clock import SystemClock
+from jobs.ensemble import Bench
+from jobs.golden import default_home, ensure_gguf, ensure_golden
+from jobs.out_file import replace_file
+from monitor.ports import Client, ProbeContext, ProbeResult
+from monitor.results import Metric
+from monitor.suites.case import Generated, SuiteCase
+from monitor.suites.families.catalogue import instances
+from monitor.suites.grade import Seen, joined
+from monitor.suites.outcome import Terms, outcome, settled
+from monitor.suites.rate import pass_rate
+from monitor.suites.tally import Tally
+from monitor.types import Request
+from probes.ask import measured
+from reference.variants.bank import find
+
+NAME = "suites"
+SERVED = ("F16", "Q4_0", "Q2_K")
+LEVELS = {"copying": 3, "choosing": 1, "patterns": 1, "structured": 3, "tables": 1, "language": 1}
+PER_FAMILY, RUN_CASES, RUNS = 17, 60, 100
+_SECRET = b"benchmark, so that a record can be used again"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """The cases as a probe."""
+
+    kind: ClassVar[str] = "suite_cases"
+    version: ClassVar[int] = 1
+    metrics: ClassVar[tuple[Metric, ...]] = ()
+    cases: tuple[SuiteCase, ...]
+
+    def requests(self, _seed: int) -> tuple[Request, ...]:
+        return tuple(case.request(case.case_id, 0) for case in self.cases)
+
+    async def run(self, client: Client, context: ProbeContext) -> ProbeResult:
+        return await measured(client, self.requests(context.seed), context, lambda _: ())
+
+
+def run(report: Report) -> None:
+    """Record what is missing, then draw runs."""
+    from reference.engine import TorchEngine  # noqa: PLC0415  # torch is imported only when it is needed
+
+    home = default_home(os.environ)
+    scorer = TorchEngine.load(ensure_golden(home, report.note), device="cpu", threads=1)
+    cases = _cases()
+    folder = home / "suites" / scorer.fingerprint.digest[:12]
+    golden = _kept(folder / "golden.json", cases, lambda: _golden(scorer, cases))
+    served = {
+        name: _kept(folder / f"{name}.json", cases, lambda name=name: _served(name, home, cases, scorer, report))
+        for name in SERVED
+    }
+    report.table(
+        "Right answers by family, at temperature 0", ("family", "level", "cases", "golden", *SERVED),
+        [_family_row(family, cases, golden, served) for family in LEVELS],
+    )  # fmt: skip
+    columns = ("endpoint", "right", "golden", "mean difference, points", "fail", "suspect", "pass", "inconclusive",
+               "MDE, points", "sequential: fail", "cases until then, median")  # fmt: skip
+    report.table(f"{RUNS} runs of {RUN_CASES} cases, drawn without replacement from {len(cases)}", columns,
+                 [_row(name, right, golden) for name, right in served.items()])  # fmt: skip
+
+
+def _cases() -> tuple[SuiteCase, ...]:
+    families = [Generated(family=name, n=PER_FAMILY, level=level) for name, level in LEVELS.items()]
+    return instances(families, _SECRET, "benchmark")
+
+
+def _kept(path: Path, cases: Sequence[SuiteCase], record: Any) -> list[bool]:
+    """Grades by case, recorded once for these very cases."""
+    mark = [[case.case_id, case.messages[-1]["content"]] for case in cases]
+    if path.exists():
+        found = orjson.loads(path.read_bytes())
+        if found["cases"] == mark:
+            return [bool(one) for one in found["right"]]
+    right = record()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(path, orjson.dumps({"cases": mark, "right": right}))
+    return list(right)
+
+
+def _golden(scorer: Any, cases: Sequence[SuiteCase]) -> list[bool]:
+    prompts = [scorer.tokenizer.prompt_ids(case.messages) for case in cases]
+    right = {}
+    for length in sorted({int(case.parameters["max_tokens"]) for case in cases}):
+        places = [at for at, case in enumerate(cases) if case.parameters["max_tokens"] == length]
+        drawn = scorer.sample([prompts[at] for at in places], n=1, max_tokens=length, seed=0, temperature=0.0)
+        for at, (answer,) in zip(places, drawn, strict=True):
+            text = scorer.tokenizer.visible_text([step.token_id for step in answer.steps])
+            right[at] = joined([one.grade(Seen(text=text)) for one in cases[at].oracles]).passed is True
+    return [right[at] for at in range(len(cases))]
+
+
+def _served(name: str, home: Path, cases: tuple[SuiteCase, ...], scorer: Any, report: Report) -> list[bool]:
+    report.note(f"recording {name}")
+    bench = Bench(home=home, golden=ensure_golden(home, report.note), probe=_Asked(cases=cases), scorer=scorer,
+                  clock=SystemClock(), report=report.note, parallel=4)  # fmt: skip
+    if name == "Q2_K":
+        record = asyncio.run(bench.variant(find(name)))
+    else:
+        record = asyncio.run(bench.llama_cpp(name, ensure_gguf(home, name, report.note)))
+    return [
+        case.grade(exchange).passed is True for case, exchange in zip(cases, record.exchanges, strict=True)
+    ]  # fmt: skip
+
+
+def _family_row(
+    family: str, cases: Sequence[SuiteCase], golden: Sequence[bool], served: Mapping[str, Sequence[bool]]
+) -> list[object]:
+    places = [at for at, case in enumerate(cases) if case.family == family]
+    shares = [sum(right[at] for at in places) / len(places) for right in (golden, *served.values())]
+    return [family, LEVELS[family], len(places), *(f"{share:.0%}" for share in shares)]
+
+
+def _row(name: str, right: Sequence[bool], golden: Sequence[bool]) -> list[object]:
+    rng, terms = np.random.default_rng(20261130), Terms()
+    found, until = [], []
+    for _ in range(RUNS):
+        places = rng.permutation(len(right))[:RUN_CASES]
+        own, other = ([Tally(case=str(at), k=int(side[at]), n=1) for at in places] for side in (right, golden))
+        found.append(outcome(own, other, terms, rng=rng))
+        until.append(_until(own, other, terms))
+    statuses = [one.status for one in found]
+    stopped = [n for n in until if n is not None]
+    return [
+        name, _share(right), _share(golden),
+        100 * float(np.mean([one.difference.value for one in found if one.difference])),
+        *(statuses.count(status) for status in ("fail", "suspect", "pass", "inconclusive")),
+        100 * float(np.median([one.difference.mde for one in found if one.difference])),
+        len(stopped), float(np.median(stopped)) if stopped else None,
+    ]  # fmt: skip
+
+
+def _until(own: Sequence[Tally], golden: Sequence[Tally], terms: Terms) -> int | None:
+    """After how many cases a run that looks after every ten finds a loss; None where it does not."""
+    looks = Terms(alpha=terms.alpha, tolerance=terms.tolerance, margin=terms.margin, looks=True)
+    for n in range(10, len(own) + 1, 10):
+        if settled(own[:n], golden[:n], looks):
+            status = outcome(own[:n], golden[:n], looks, rng=np.random.default_rng(0)).status
+            return n if status == "fail" else None
+    return None
+
+
+def _share(right: Sequence[bool]) -> str:
+    rate = pass_rate([Tally(case=str(at), k=int(one), n=1) for at, one in enumerate(right)])
+    return f"{rate.value or 0:.0%} [{rate.low or 0:.0%}, {rate.high or 0:.0%}]"

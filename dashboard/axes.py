@@ -1,0 +1,47 @@
+"""What charts share: inline rows, and time axes that never have a zero range."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import altair as alt
+
+HEIGHT = 240
+"""Pixels of a time chart."""
+
+ChartLike = alt.Chart | alt.LayerChart | alt.FacetChart
+
+Row = dict[str, Any]
+"""One mark as the chart reads it; ``at`` is an ISO instant where there is a time axis."""
+
+
+def inline(rows: Sequence[Row]) -> alt.Chart:
+    """A chart of these rows, which travel within its specification."""
+    return alt.Chart(alt.InlineData(values=list(rows)))
+
+
+def _span(rows: Sequence[Row]) -> tuple[datetime, datetime]:
+    times = [datetime.fromisoformat(row["at"]) for row in rows]
+    return min(times), max(times)
+
+
+def time_axis(rows: Sequence[Row]) -> alt.Axis:
+    """Ticks in UTC, as fine as the span asks for."""
+    first, last = _span(rows)
+    formats = [(timedelta(minutes=10), "%H:%M:%S"), (timedelta(hours=30), "%H:%M"), (timedelta(days=6), "%m-%d %H:%M")]
+    written = next((written for longest, written in formats if last - first < longest), "%m-%d")
+    return alt.Axis(title="UTC", format=written, tickCount=5, labelOverlap=True, grid=False)
+
+
+def time_scale(rows: Sequence[Row]) -> alt.Scale:
+    """From the first to the last bucket in UTC (whatever the browser's zone), at least two minutes wide."""
+    first, last = _span(rows)
+    room = max(timedelta(minutes=1) - (last - first) / 2, (last - first) / 50)
+    return alt.Scale(type="utc", domain=[_instant(first - room), _instant(last + room)])
+
+
+def _instant(at: datetime) -> alt.DateTime:
+    """A bound of the time axis. Milliseconds as a number do not survive the way to the browser (Streamlit 1.67)."""
+    return alt.DateTime(
+        utc=True, year=at.year, month=at.month, date=at.day, hours=at.hour, minutes=at.minute, seconds=at.second
+    )

@@ -1,0 +1,85 @@
+"""The KL ladder: endpoints between the calibrated ways to serve a model, on a logarithmic axis of nats."""
+
+from collections.abc import Sequence
+
+import altair as alt
+
+from dashboard.axes import ChartLike, Row, inline
+from dashboard.charts import FLOOR_NATS, log_ticks
+from dashboard.palette import BLUE, GRAY, GREEN, RED
+from dashboard.words import interval, quantity
+from monitor.comparison import Ladder, ModelComparison
+from monitor.results import Verdict
+
+ROW_PX = 26
+ENDPOINT, FAITHFUL, DEGRADED, LIMIT = "endpoint", "faithful variant", "degraded variant", "limit"
+_LOOKS = {
+    ENDPOINT: (BLUE, "diamond"), FAITHFUL: (GREEN, "circle"), DEGRADED: (RED, "triangle-up"), LIMIT: (GRAY, "square"),
+}  # fmt: skip
+"""Colour and shape by kind."""
+
+
+def of_verdict(verdict: Verdict, calibrated: Ladder | None) -> ChartLike | None:
+    """The interval of one verdict on the ladder, and the limits that it was held against.
+
+    None where the verdict has no divergence in nats. Without a calibration only the limits are drawn.
+    """
+    if verdict.effect is None or verdict.unit != "nats":
+        return None
+    rows = [_row(verdict.endpoint, ENDPOINT, verdict.effect, verdict.low, verdict.high), *_rungs(calibrated)]
+    limits = (("passes up to", verdict.details.get("pass_nats", verdict.threshold)),
+              ("fails from", verdict.details.get("fail_nats")))  # fmt: skip
+    for name, found in limits:
+        if isinstance(found, int | float) and found > 0:
+            rows.append(_row(name, LIMIT, float(found), None, None))
+    return _drawn(rows, shaded=True)
+
+
+def of_model(model: ModelComparison) -> ChartLike | None:
+    """All endpoints of a model on its ladder; None where no divergence was measured."""
+    found = [(row.endpoint.name, row.estimates["kl"]) for row in model.rows]
+    rows = [_row(name, ENDPOINT, kl.value, kl.low, kl.high) for name, kl in found if kl.value is not None]
+    return _drawn([*rows, *_rungs(model.ladder)], shaded=False) if rows else None
+
+
+def _rungs(calibrated: Ladder | None) -> list[Row]:
+    return [
+        _row(one.name, FAITHFUL if one.faithful else DEGRADED, one.value, one.low, one.high)
+        for one in (calibrated.rungs if calibrated else ())
+    ]
+
+
+def _row(name: str, kind: str, value: float, low: float | None, high: float | None) -> Row:
+    ends = (value, value if low is None else low, value if high is None else high)
+    drawn = [max(FLOOR_NATS, end) for end in ends]
+    text = f"{quantity(value, 'nats')} {interval(low, high, 'nats') or ''}".strip()
+    return {"name": name[:60], "kind": kind, "text": text, "value": drawn[0], "low": drawn[1], "high": drawn[2]}
+
+
+def _drawn(rows: Sequence[Row], *, shaded: bool) -> ChartLike:
+    rows = sorted(rows, key=lambda row: (float(row["value"]), row["name"]))
+    spread = [end for row in rows for end in (row["low"], row["high"])]
+    low, high = min(spread) / 2, max(spread) * 12  # room for the words on the right
+    kinds = [kind for kind in _LOOKS if any(row["kind"] == kind for row in rows)]
+    x = alt.X(
+        "value:Q", title="KL to golden, nats (log)", scale=alt.Scale(type="log", domain=[low, high], nice=False),
+        axis=alt.Axis(values=log_ticks(low, high), format="~g"),
+    )  # fmt: skip
+    names = list(dict.fromkeys(row["name"] for row in rows))
+    base = inline(rows).encode(
+        y=alt.Y("name:N", sort=names, title=None, axis=alt.Axis(labelLimit=180)),
+        tooltip=[alt.Tooltip("name:N"), alt.Tooltip("kind:N"), alt.Tooltip("text:N", title="KL")],
+    )
+    legend = alt.Legend(orient="top", title=None)
+    colours, shapes = ([_LOOKS[kind][place] for kind in kinds] for place in (0, 1))
+    colour = alt.Color("kind:N", scale=alt.Scale(domain=kinds, range=colours), legend=legend)
+    shape = alt.Shape("kind:N", scale=alt.Scale(domain=kinds, range=shapes), legend=legend)
+    own = inline([row for row in rows if shaded and row["kind"] == ENDPOINT])
+    limits = inline([row for row in rows if row["kind"] == LIMIT])
+    return alt.layer(
+        limits.mark_rule(color=GRAY, strokeDash=[5, 3]).encode(x=x),
+        own.mark_rect(color=BLUE, opacity=0.14).encode(x=alt.X("low:Q"), x2="high:Q"),
+        base.mark_rule(strokeWidth=3).encode(x=alt.X("low:Q"), x2="high:Q", color=colour),
+        base.mark_point(filled=True, size=90, opacity=1).encode(x=x, color=colour, shape=shape),
+        base.mark_text(align="left", dx=9, color=GRAY).encode(x=alt.X("high:Q"), text="text:N"),
+    ).properties(height=alt.Step(ROW_PX))

@@ -1,0 +1,151 @@
+"""Cells of the comparison's tables as text: the same in HTML, Markdown and on the terminal."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from jobs.verdict_table import SYMBOLS
+from monitor.comparison import Estimate, Ladder, Measure, ModelComparison, Place, Row, Spent, Switch
+from monitor.comparison_facts import Example
+from monitor.comparison_figures import DASH, bare, interval_text, place_text
+from monitor.comparison_words import order_text
+from monitor.results import Status, Verdict
+
+_EXAMPLES, _EXAMPLES_OF_MANY, _FEW = 8, 2, 10
+_GOALS = 3
+
+
+def symbol(status: Status) -> str:
+    """The symbol beside a status."""
+    return SYMBOLS[status][0]
+
+
+def measures(model: ModelComparison) -> tuple[Measure, ...]:
+    """The measures that somebody has a value of."""
+    return tuple(ranking.measure for ranking in model.rankings)
+
+
+def order(model: ModelComparison, measure: Measure) -> str:
+    """The order in one measure, as a sentence without its end."""
+    found = model.ranking(measure.name)
+    return "" if found is None else f"Order: {order_text(found)}"
+
+
+def shown_place(place: Place | None, n_endpoints: int) -> str:
+    """The place in a table; empty where it was not measured, or there is nobody else."""
+    if place is None or n_endpoints < 2:
+        return ""
+    return f"place {place_text(place)}"
+
+
+def value(measure: Measure, one: Estimate) -> str:
+    """The number alone; a dash where it was not measured."""
+    return DASH if one.value is None else bare(one.value, measure.unit)
+
+
+def ends(measure: Measure, one: Estimate) -> str:
+    """The interval of a measured number, or that there is none; empty for exact ones."""
+    if one.value is None or one.exact:
+        return ""
+    return interval_text(one, measure.unit) or "no interval"
+
+
+def counted(one: Estimate) -> str:
+    """What a rate rests on."""
+    return "" if one.value is None or one.k is None else f"{one.k:,} of {one.n:,}"
+
+
+def effect(told: Verdict) -> str:
+    """The size that a verdict measured, with its interval."""
+    if told.effect is None:
+        return DASH
+    unit = "share" if told.unit == "share" else "nats" if told.unit == "nats" else ""
+    ends = "" if told.low is None or told.high is None else f" [{bare(told.low, unit)}, {bare(told.high, unit)}]"
+    return f"{bare(told.effect, unit)}{ends}" + ("" if unit == "share" else f" {told.unit}")
+
+
+def threshold(told: Verdict) -> str:
+    """What a verdict compared its effect with."""
+    if told.threshold is None:
+        return DASH
+    return bare(told.threshold, "share") if told.unit == "share" else f"{told.threshold:.3g}"
+
+
+def change(usd: float | None) -> str:
+    """A difference of prices with its sign."""
+    return DASH if usd is None else f"{usd:+.2f}" if usd == round(usd, 2) else f"{usd:+.3g}"
+
+
+def percent(ratio: float | None) -> str:
+    """A ratio of prices as the change in percent."""
+    return DASH if ratio is None else f"{ratio - 1:+.0%}"
+
+
+def times(ratio: float | None) -> str:
+    """A ratio of speeds."""
+    return "not sure" if ratio is None else f"x {bare(ratio, '')}"
+
+
+def money(spent: Spent) -> str:
+    """What measuring cost."""
+    if spent.usd is None:
+        return "unknown"
+    more = f" + {spent.n_uncounted} uncounted answers" if spent.n_uncounted else ""
+    return f"{spent.usd:.2g} USD{more}"
+
+
+def outcomes(row: Row) -> str:
+    """How requests ended, most frequent first."""
+    pairs = sorted(row.outcomes.items(), key=lambda pair: (-pair[1], pair[0]))
+    return ", ".join(f"{n} {outcome}" for outcome, n in pairs) or DASH
+
+
+def examples(row: Row, n_endpoints: int) -> Sequence[Example]:
+    """The examples that a page has room for; the JSON document has all."""
+    return row.examples[: _EXAMPLES if n_endpoints <= _FEW else _EXAMPLES_OF_MANY]
+
+
+def switches(model: ModelComparison) -> Sequence[Switch]:
+    """For each endpoint that somebody may want to leave, the cheapest ones to go to; the JSON document has all."""
+    found: dict[str, list[Switch]] = {}
+    for one in sorted(model.switches, key=lambda one: (one.from_, *_by_money(one), one.to)):
+        found.setdefault(one.from_, []).append(one)
+    return [one for some in found.values() for one in some[:_GOALS]]
+
+
+def _by_money(one: Switch) -> tuple[bool, float]:
+    return one.blended_change_usd is None, one.blended_change_usd or 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One line of the ladder as a table."""
+
+    name: str
+    kind: str
+    text: str
+    ends: str
+
+
+def rungs(model: ModelComparison) -> list[Step]:
+    """The ladder with the endpoints in it, nearest to golden first."""
+    found = [*(_steps_of(model.ladder) if model.ladder else ()), *_steps(model)]
+    return [step for _, step in sorted(found, key=lambda pair: (pair[0], pair[1].name))]
+
+
+def _steps_of(ladder: Ladder) -> Iterator[tuple[float, Step]]:
+    for rung in ladder.rungs:
+        kind = "faithful engine" if rung.faithful else "degraded variant"
+        text, ends = bare(rung.value, "nats"), _ends(rung.low, rung.high)
+        yield rung.value, Step(name=rung.name, kind=kind, text=text, ends=ends)
+
+
+def _steps(model: ModelComparison) -> Iterator[tuple[float, Step]]:
+    for row in model.rows:
+        kl = row.estimates["kl"]
+        if kl.value is not None:
+            text, ends = bare(kl.value, "nats"), _ends(kl.low, kl.high)
+            yield kl.value, Step(name=row.endpoint.name, kind="endpoint", text=text, ends=ends)
+
+
+def _ends(low: float | None, high: float | None) -> str:
+    return DASH if low is None or high is None else f"[{bare(low, 'nats')}, {bare(high, 'nats')}]"

@@ -1,0 +1,105 @@
+"""The comparison report as HTML and as Markdown. What endpoints said is text in both, whatever it says."""
+
+import re
+from collections.abc import Collection
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+from markupsafe import Markup
+
+from jobs import compare_cells as cells
+from jobs.compare_charts import forest
+from monitor.comparison import Comparison, ModelComparison
+from monitor.comparison_figures import estimate_text, one_line, place_text, span_text, stamp, visible
+from monitor.comparison_measures import MEASURES, measure
+from monitor.comparison_words import order_text
+
+_MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~&!])")
+_LINKS = re.compile(r"(?<=:)(?=//)|(?<=www)(?=\.)|(?<=@)", re.IGNORECASE)
+_JOINER = "\N{WORD JOINER}"
+
+
+def html(comparison: Comparison) -> str:
+    """Return the report as one HTML document that loads nothing."""
+    made = _environment(escaped=True)
+    # Our own file: nothing in it comes from elsewhere.
+    css = Markup(_template("report.css"))  # noqa: S704
+    return made.get_template("report.html").render(css=css, **_known(comparison))
+
+
+def status_page(comparison: Comparison, *, title: str, shown: Collection[str]) -> str:
+    """Return the public page as one HTML document that loads nothing; it shows the measures named in `shown`."""
+    css = Markup(_template("report.css"))  # noqa: S704
+    known = _known(comparison) | {"title": title, "shown": shown}
+    return _environment(escaped=True).get_template("status.html").render(css=css, **known)
+
+
+def markdown(comparison: Comparison) -> str:
+    """Return the report as Markdown."""
+    return _tidy(_environment(escaped=False).get_template("report.md").render(**_known(comparison)))
+
+
+def _tidy(text: str) -> str:
+    """Return Markdown without more than one empty line in a row, ending in one line break."""
+    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
+
+
+def title_of(comparison: Comparison) -> str:
+    """The heading of a report."""
+    names = [model.model for model in comparison.models]
+    n = sum(len(model.rows) for model in comparison.models)
+    shown = names[0] if len(names) == 1 else f"{len(names)} models"
+    return f"{n} endpoint{'' if n == 1 else 's'} of {shown} compared" if names else "Nothing to compare"
+
+
+def _environment(*, escaped: bool) -> Environment:
+    # `finalize` sees every value that is printed; markup is ours alone. Markdown has escapes of its own: `as_markdown`.
+    made = Environment(
+        loader=FunctionLoader(_template), autoescape=escaped,  # noqa: S701
+        undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True, keep_trailing_newline=True, finalize=_seen,
+    )  # fmt: skip
+    made.filters |= {"md": as_markdown, "fenced": fenced}
+    return made
+
+
+def _seen(value: Any) -> Any:
+    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _template(name: str) -> str:
+    return files("jobs").joinpath("report_templates", name).read_text(encoding="utf-8")
+
+
+def _known(comparison: Comparison) -> dict[str, Any]:
+    def chart(model: ModelComparison, name: str) -> Markup:
+        return forest(model, measure(name))
+
+    return {
+        "comparison": comparison, "title": title_of(comparison), "all_measures": MEASURES, "chart": chart,
+        "measures": cells.measures, "symbol": cells.symbol, "estimate": estimate_text, "place": cells.shown_place,
+        "place_text": place_text,
+        "order": cells.order,
+        "value": cells.value, "ends": cells.ends, "counted": cells.counted,
+        "order_text": order_text, "span": span_text, "stamp": stamp, "effect": cells.effect,
+        "threshold": cells.threshold, "change": cells.change, "percent": cells.percent, "times": cells.times,
+        "money": cells.money, "outcomes": cells.outcomes, "rungs": cells.rungs,
+        "examples": cells.examples, "switches": cells.switches,
+    }  # fmt: skip
+
+
+def as_markdown(text: str) -> Markup:
+    r"""Return Markdown that shows `text` as it is, in one line and with nothing to click.
+
+    CommonMark 2.4: a backslash before ASCII punctuation makes it literal. Bare addresses would become links (GFM), so
+    an invisible joiner takes them apart.
+    """
+    return Markup(_LINKS.sub(_JOINER, _MARKUP.sub(r"\\\1", one_line(text))))  # noqa: S704
+
+
+def fenced(text: str) -> Markup:
+    """Return `text` as a code block whose fence is longer than any in it."""
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return Markup(f"{fence}text\n{visible(text)}\n{fence}")  # noqa: S704

@@ -1,0 +1,54 @@
+"""The comparison on a terminal: the same numbers, good without colour and when piped."""
+
+from collections.abc import Iterator
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from jobs import compare_cells as cells
+from jobs.verdict_table import SYMBOLS
+from monitor.comparison import Comparison, ModelComparison
+from monitor.comparison_figures import estimate_text, one_line, place_text, span_text
+
+
+def view(comparison: Comparison) -> Group:
+    """Return what is printed."""
+    if not comparison.models:
+        return Group(Text("There is nothing to compare: no endpoint was measured in these data."))
+    return Group(*(part for model in comparison.models for part in _model(model)), *_end(comparison))
+
+
+def _model(model: ModelComparison) -> Iterator[RenderableType]:
+    yield _plain(model.model, "bold")
+    for sentence in model.words:
+        yield _plain(f"- {sentence}")
+    yield Text()
+    # One table per measure: numbers with their intervals do not fit beside each other on 80 columns.
+    for measure in cells.measures(model):
+        unit = f", {measure.unit}" if measure.unit and measure.unit != "share" else ""
+        table = Table(title=f"{measure.title}{unit}", title_justify="left", box=None, padding=(0, 2, 0, 0))
+        for name in ("", "endpoint", "value", "place"):
+            table.add_column(name, overflow="fold")
+        for row in model.rows:
+            mark, colour = SYMBOLS[row.status]
+            place = row.places.get(measure.name)
+            table.add_row(
+                Text(mark, colour), _plain(row.endpoint.name),
+                Text(estimate_text(measure, row.estimates[measure.name])), Text(place_text(place)),
+            )  # fmt: skip
+        yield table
+        yield Text()
+    for row in model.rows:
+        for limit in row.limits:
+            yield _plain(f"{row.endpoint.name}: {limit}", "dim")
+    yield Text()
+
+
+def _end(comparison: Comparison) -> Iterator[RenderableType]:
+    yield Text(f"{span_text(comparison.first_at, comparison.last_at)}; 95% intervals in brackets; "
+               f"configuration {comparison.config_sha256[:12]}", "dim")  # fmt: skip
+
+
+def _plain(text: str, style: str = "") -> Text:
+    return Text(one_line(text), style)

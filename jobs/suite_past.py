@@ -1,0 +1,88 @@
+"""Earlier runs of a customer: what they came to, and which of them a new one is compared with."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from jobs.suite_asking import mark_of
+from jobs.suite_files import of_hash
+from jobs.suite_shown import Line, Shown
+from jobs.suite_store import Record, SuiteStore
+from monitor.codec import decode, encode, plain
+from monitor.suites.outcome import Before, Outcome
+from monitor.suites.tally import Tally
+
+_SHORT = 8
+
+
+def done_record(
+    run: Record, found: Outcome, own: Sequence[Tally], golden: Sequence[Tally], digest: str | None
+) -> Record:
+    """Return what is kept of a run that is finished."""
+    return {
+        "kind": "done", "run": run["run"], "key": run["key"], "outcome": plain(found), "own": plain(list(own)),
+        "golden": plain(list(golden)), "digest": digest,
+    }  # fmt: skip
+
+
+def before(store: SuiteStore, run: Record) -> dict[str, Before]:
+    """Return the pinned baseline and the last run of the same suite on the same endpoint with the same parameters."""
+    same = [one for one in store.of("done") if one["key"] == run["key"] and one["run"] != run["run"]]
+    pinned = next((one["run"] for one in reversed(store.of("pin")) if one["key"] == run["key"]), None)
+    found = {"last": same[-1]} if same else {}
+    baseline = next((one for one in same if one["run"] == pinned), None)
+    found |= {"baseline": baseline} if baseline else {}
+    return {
+        name: Before(run=one["run"], own=_tallies(one["own"]), golden=_tallies(one["golden"]))
+        for name, one in found.items()
+    }
+
+
+def results_of(store: SuiteStore, run: Record, done: Record, *, reveal: bool = False) -> Shown:
+    """Return a finished run as reports show it; `reveal` names cases and shows kept answers, for their owner."""
+    answers: dict[str, list[Record]] = {}
+    for one in store.of("answer"):
+        if one["run"] == run["run"]:
+            answers.setdefault(one["case"], []).append(one)
+    names = _names(store, run) if reveal else {}
+    golden = {one.case: one for one in _tallies(done["golden"])}
+    lines = tuple(
+        Line(
+            name=names.get(one.case) or _shown(answers.get(one.case, []), one.case), k=one.k, n=one.n,
+            golden_k=golden[one.case].k if one.case in golden else None,
+            golden_n=golden[one.case].n if one.case in golden else None,
+            why=tuple(sorted({str(answer["why"]) for answer in answers.get(one.case, []) if answer["why"]})),
+            texts=tuple(answer["text"] for answer in answers.get(one.case, []) if reveal and "text" in answer),
+        )
+        for one in _tallies(done["own"]) if one.n or answers.get(one.case)
+    )  # fmt: skip
+    return Shown(
+        suite=run["suite"], mark=run["sha256"][:12], endpoint=run["endpoint"], run=run["run"],
+        started_at=run["started_at"], reference=done["digest"], lines=lines,
+        outcome=decode(Outcome, encode(done["outcome"])),
+    )  # fmt: skip
+
+
+def runs(store: SuiteStore, suite: str | None, endpoint: str | None, run: str | None) -> list[tuple[Record, Record]]:
+    """Return the finished runs that are asked for, oldest first: each with what it came to."""
+    done = {one["run"]: one for one in store.of("done")}
+    return [
+        (one, done[one["run"]]) for one in store.of("run")
+        if one["run"] in done and suite in {None, one["suite"]} and endpoint in {None, one["endpoint"]}
+        and (run is None or one["run"].startswith(run))
+    ]  # fmt: skip
+
+
+def _names(store: SuiteStore, run: Record) -> dict[str, str]:
+    """Ids of the suite's own cases by their marks."""
+    suite = of_hash(store, run["sha256"])
+    return {} if suite is None else {mark_of(store, one): one.case_id for one in suite.cases}
+
+
+def _shown(answers: Sequence[Record], mark: str) -> str:
+    """The id of a case that is not private, else the beginning of its mark."""
+    known = next((one["id"] for one in answers if "id" in one), None)
+    return str(known) if known is not None else mark if "-" in mark else f"case {mark[:_SHORT]}"
+
+
+def _tallies(rows: Any) -> tuple[Tally, ...]:
+    return tuple(decode(Tally, encode(one)) for one in rows)

@@ -1,0 +1,111 @@
+"""Numbers of a comparison as people read them: one way to write each, everywhere."""
+
+import re
+from datetime import UTC, datetime
+
+from monitor.comparison import Estimate, Measure, Place, Rung
+
+DASH = "–"
+"""Stands where nothing was measured."""
+_LEAST, _NOTHING = 0.001, 1e-9
+
+
+def amount(value: float, unit: str) -> str:
+    """Return a value with its unit: ``97.3%``, ``0.24 nats``, ``570 ms``, ``0.20 USD/M``."""
+    if unit == "share":
+        return _percent(value)
+    number = bare(value, unit)
+    return f"{number} {unit}" if unit else number
+
+
+def bare(value: float, unit: str) -> str:
+    """Return a value without its unit."""
+    if unit == "share":
+        return _percent(value)
+    if unit.startswith("USD"):
+        return f"{value:.2f}" if value == round(value, 2) else f"{value:.3g}"
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.2g}" if unit == "nats" else f"{value:.3g}"
+
+
+def _percent(share: float) -> str:
+    if abs(share) < _NOTHING or share == 1:
+        return f"{abs(share):.0%}"
+    # Never rounded to what it is not: 99.96% is not 100%.
+    if 0 < share < _LEAST:
+        return "<0.1%"
+    return ">99.9%" if 1 - _LEAST < share < 1 else f"{100 * share:.1f}%"
+
+
+def interval_text(estimate: Estimate, unit: str) -> str:
+    """Return such as ``[0.20, 0.30]``; empty where there is none."""
+    if estimate.low is None or estimate.high is None:
+        return ""
+    return f"[{bare(estimate.low, unit)}, {bare(estimate.high, unit)}]"
+
+
+def estimate_text(measure: Measure, estimate: Estimate) -> str:
+    """Return such as ``0.24 [0.20, 0.30]`` or ``7 of 31: 22.6% [11.4%, 39.8%]``; a dash where not measured."""
+    if estimate.value is None:
+        return DASH
+    counted = f"{estimate.k} of {estimate.n}: " if estimate.k is not None else ""
+    ends = interval_text(estimate, measure.unit)
+    if not ends and not estimate.exact:
+        ends = "(no interval)"
+    return f"{counted}{bare(estimate.value, measure.unit)} {ends}".strip()
+
+
+def place_text(place: Place | None) -> str:
+    """Return ``1``, or ``2 to 3 (tied)``; a dash where not measured."""
+    if place is None:
+        return DASH
+    return f"{place.best} to {place.worst} (tied)" if place.is_tied else str(place.best)
+
+
+def stamp(at: datetime | None) -> str:
+    """Return an instant to the minute in UTC."""
+    return DASH if at is None else f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def span_text(first: datetime | None, last: datetime | None) -> str:
+    """Return such as ``2026-11-30 02:20 to 02:41 UTC``."""
+    if first is None or last is None:
+        return DASH
+    a, b = first.astimezone(UTC), last.astimezone(UTC)
+    if a.replace(second=0, microsecond=0) == b.replace(second=0, microsecond=0):
+        return stamp(a)
+    end = f"{b:%H:%M}" if a.date() == b.date() else f"{b:%Y-%m-%d %H:%M}"
+    return f"{a:%Y-%m-%d %H:%M} to {end} UTC"
+
+
+def rung_text(rung: Rung) -> str:
+    """Return such as ``Q4_0 (0.26)``."""
+    return f"{rung.name} ({rung.value:.2g})"
+
+
+def plural(n: int, noun: str) -> str:
+    """Return such as ``1 request``, ``1,200 requests``."""
+    return f"{n:,} {noun}" + ("" if n == 1 else "s")
+
+
+# Controls but newlines, marks that turn or hide text, separators of lines, private and unpaired code points.
+_UNSEEN = re.compile(
+    "[\x00-\x09\x0b-\x1f\x7f-\x9f\xad\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164"
+    "\ud800-\uf8ff\ufe00-\ufe0f\ufeff\ufff0-\uffff\U000e0000-\U0010ffff]"
+)
+
+
+def visible(text: str) -> str:
+    """Return `text` with everything that cannot be seen, or moves what can, written as an escape; newlines stay."""
+    return _UNSEEN.sub(_escape, text)
+
+
+def one_line(text: str) -> str:
+    """Return `text` as `visible` does, in one line."""
+    return visible(text).replace("\n", "\\n")
+
+
+def _escape(found: re.Match[str]) -> str:
+    code = ord(found.group())
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

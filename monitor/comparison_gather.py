@@ -1,0 +1,140 @@
+"""Facts about one endpoint out of its runs and verdicts, where no store has put them together."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from monitor.comparison_examples import failed, farthest, fault_of
+from monitor.comparison_facts import Example, Facts, Judgement, ProbeRuns, Tally, Value
+from monitor.results import Fingerprint, GoldenView, Run, RunRecord, Verdict
+from monitor.types import NOT_THE_ENDPOINTS_FAULT, Endpoint, Exchange
+from monitor.wire.usage import read_usage
+
+_SERIES = ("ttft_ms_p50", "tps_p50")
+SPEED = "speed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """What is known of one endpoint: its runs, all verdicts on them, and golden views by exchange id."""
+
+    endpoint: Endpoint
+    records: Sequence[RunRecord]
+    verdicts: Sequence[Verdict]
+    views: Mapping[str, GoldenView]
+    fingerprint: Fingerprint | None = None
+
+
+def gathered(known: Measured) -> Facts:
+    """Put together the facts about one endpoint."""
+    records = sorted(known.records, key=lambda one: (one.run.started_at, one.run.run_id))
+    verdicts = sorted(known.verdicts, key=lambda one: (one.detector, one.at))
+    newest = {one.detector: one for one in verdicts}
+    exchanges = [exchange for record in records for exchange in record.exchanges]
+    counts = [_tokens(exchange) for exchange in exchanges]
+    return Facts(
+        endpoint=known.endpoint, probes=_probes([record.run for record in records]),
+        outcomes=dict(sorted(Counter(one.outcome for one in exchanges).items())), tally=_tally(records),
+        series={name: found for name in _SERIES if (found := _series(records, name))}, singles=_singles(records),
+        verdicts=tuple(newest[name] for name in sorted(newest)), past=_past(verdicts),
+        examples=(*_far(records, newest.get("logprob_fidelity"), known.views), *_failed(records)),
+        fingerprint=known.fingerprint,
+        tokens_in=sum(one or 0 for one, _ in counts), tokens_out=sum(one or 0 for _, one in counts),
+        n_uncounted=sum(
+            one.answered and None in pair for one, pair in zip(exchanges, counts, strict=True)
+        ),
+    )  # fmt: skip
+
+
+def _tokens(exchange: Exchange) -> tuple[int | None, int | None]:
+    usage = read_usage(exchange.usage or {})
+    return _whole(usage.input_total), _whole(usage.generated)
+
+
+def _whole(count: float | None) -> int | None:
+    return int(count) if count is not None and count == int(count) and count >= 0 else None
+
+
+def _probes(runs: Iterable[Run]) -> tuple[ProbeRuns, ...]:
+    groups: defaultdict[tuple[str, int, str, str, str], list[Run]] = defaultdict(list)
+    for run in runs:
+        groups[run.probe, run.probe_version, run.params_sha256, run.vantage, run.prober_version].append(run)
+    return tuple(
+        ProbeRuns(
+            probe=key[0], probe_version=key[1], params_sha256=key[2], vantage=key[3], prober_version=key[4],
+            n_runs=len(own), n_exchanges=sum(run.n_exchanges for run in own),
+            first_at=min(run.started_at for run in own), last_at=max(run.started_at for run in own),
+        )
+        for key, own in sorted(groups.items())
+    )  # fmt: skip
+
+
+def _tally(records: Iterable[RunRecord]) -> Tally | None:
+    pairs = []
+    for record in records:
+        counting = [one for one in record.exchanges if one.outcome not in NOT_THE_ENDPOINTS_FAULT]
+        if counting and record.run.maintenance is None:
+            pairs.append((len(counting), sum(fault_of(one) is None for one in counting)))
+    if not pairs:
+        return None
+    return Tally(
+        n_runs=len(pairs), n=sum(n for n, _ in pairs), good=sum(k for _, k in pairs),
+        nn=sum(n * n for n, _ in pairs), gg=sum(k * k for _, k in pairs), ng=sum(n * k for n, k in pairs),
+    )  # fmt: skip
+
+
+def _series(records: Iterable[RunRecord], metric: str) -> tuple[Value, ...]:
+    return tuple(
+        Value(at=record.run.started_at, run_id=record.run.run_id, value=one.value)
+        for record in records for one in record.observations
+        if one.metric == metric and one.value is not None
+    )  # fmt: skip
+
+
+def _singles(records: Iterable[RunRecord]) -> dict[str, tuple[Value, ...]]:
+    """Numbers of single requests, as the probe's own medians take them: on kept connections, if any was kept."""
+    timed = [
+        (record.run, one) for record in records for one in record.exchanges
+        if record.run.probe == SPEED and one.answered and one.measurement == "valid"
+    ]  # fmt: skip
+    kept = [(run, one) for run, one in timed if one.reused is not False] or timed
+    return {"ttft_ms": _values(kept, lambda one: one.ttft_ms), "tps": _values(timed, lambda one: one.tps)}
+
+
+def _values(pairs: Iterable[tuple[Run, Exchange]], number: Callable[[Exchange], float | None]) -> tuple[Value, ...]:
+    return tuple(
+        Value(at=one.started_at or run.started_at, run_id=run.run_id, value=value)
+        for run, one in pairs if (value := number(one)) is not None
+    )  # fmt: skip
+
+
+def _past(verdicts: Iterable[Verdict]) -> dict[str, tuple[Judgement, ...]]:
+    found: defaultdict[str, list[Judgement]] = defaultdict(list)
+    for one in verdicts:
+        found[one.detector].append(Judgement(at=one.at, status=one.status, cause=one.cause))
+    return {name: tuple(judgements) for name, judgements in found.items()}
+
+
+def _failed(records: Iterable[RunRecord]) -> tuple[Example, ...]:
+    return failed((record.run.probe, one) for record in records for one in record.exchanges)
+
+
+def _far(records: Iterable[RunRecord], told: Verdict | None, views: Mapping[str, GoldenView]) -> tuple[Example, ...]:
+    if told is None or told.status not in {"fail", "suspect"}:
+        return ()
+    of_it = [record for record in records if record.run.run_id in told.run_ids]
+    probe = {one.exchange_id: record.run.probe for record in of_it for one in record.exchanges}
+    exchanges = [one for record in of_it for one in record.exchanges]
+    return farthest(probe, exchanges, views)
+
+
+def within(known: Measured, since: datetime | None) -> Measured:
+    """What is not older than `since`."""
+    if since is None:
+        return known
+    return Measured(
+        endpoint=known.endpoint, views=known.views, fingerprint=known.fingerprint,
+        records=[one for one in known.records if one.run.started_at >= since],
+        verdicts=[one for one in known.verdicts if one.at >= since],
+    )  # fmt: skip

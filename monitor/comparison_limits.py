@@ -1,0 +1,77 @@
+"""What a comparison cannot know: said for every endpoint and for the whole."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from monitor.comparison import Estimate, Row
+from monitor.comparison_facts import Facts
+from monitor.comparison_measures import newest
+from monitor.summary import NO_HISTORY
+
+FULL_K = 20
+"""Alternatives that public APIs give at most, and what a divergence from fewer of them is a lower bound of."""
+
+ALWAYS = (
+    (
+        "Each interval holds with 95% on its own, not all of them together. An order is told only where two of them "
+        "do not overlap, which happens by chance in far less than one of 20 pairs."
+    ),
+    (
+        "A pass means: no further from golden than tolerated, on the prompts that were asked. They are short; long "
+        "contexts, rare prompts and other hours may differ."
+    ),
+    "Speed is that of single streams from the places named; prices are what was declared, not what was billed.",
+)
+
+
+def row_limits(facts: Facts, found: Mapping[str, Estimate]) -> tuple[str, ...]:
+    """What is not known of one endpoint, as sentences."""
+    return tuple(_limits(facts, found))
+
+
+def _limits(facts: Facts, found: Mapping[str, Estimate]) -> Iterator[str]:
+    if not facts.verdicts:
+        yield "Nothing was judged."
+    for told in facts.verdicts:
+        if told.status == "inconclusive" and told.cause != NO_HISTORY:
+            yield f"{told.detector} could not decide: {told.reason}."
+    yield from _of_fidelity(facts, found["kl"])
+    yield from _of_speed(facts, found["ttft_ms"])
+    yield from _of_money(facts)
+
+
+def _of_fidelity(facts: Facts, kl: Estimate) -> Iterator[str]:
+    told, audit = newest(facts, "logprob_fidelity"), newest(facts, "audit")
+    if told is not None and told.status == "pass" and told.mde is not None:
+        yield f"A divergence below {told.mde:.2g} nats may have gone unseen."
+    if kl.top_k is not None and kl.top_k < FULL_K:
+        yield f"It lists {kl.top_k} alternatives per token: its divergence is a lower bound of that at {FULL_K}."
+    if audit is not None and audit.details.get("blind_to"):
+        yield f"Its audit could not see: {audit.details['blind_to']}."
+
+
+def _of_speed(facts: Facts, speed: Estimate) -> Iterator[str]:
+    if speed.value is not None and speed.low is None:
+        yield f"Its speed rests on too little for an interval ({speed.remark}): probe it again at other hours."
+    places = sorted({one.vantage for one in facts.probes if one.probe == "speed"})
+    if len(places) > 1:
+        yield f"Its speed is that of all places together ({', '.join(places)})."
+
+
+def _of_money(facts: Facts) -> Iterator[str]:
+    if facts.n_uncounted:
+        yield f"It counted no tokens for {facts.n_uncounted} answers: what they cost is not included."
+    if facts.endpoint.price_in_usd is None or facts.endpoint.price_out_usd is None:
+        yield "Its prices are not declared in full: costs are not known."
+
+
+def model_limits(rows: Sequence[Row]) -> tuple[str, ...]:
+    """What holds for all endpoints of a model."""
+    return (*ALWAYS, *_places(rows))
+
+
+def _places(rows: Sequence[Row]) -> Iterator[str]:
+    vantages = sorted({probe.vantage for row in rows for probe in row.probes})
+    if len(vantages) == 1:
+        yield f"Everything was measured from one place ({vantages[0]})."
+    if len({probe.last_at.date() for row in rows for probe in row.probes}) > 1:
+        yield "Not all was measured on the same days: the tables say when."

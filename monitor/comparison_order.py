@@ -1,0 +1,114 @@
+"""Who is surely better than whom: an order as far as intervals allow one, and ties for the rest."""
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from itertools import combinations, permutations
+
+from monitor.comparison import Estimate, Measure, Place, Ranking
+
+APART = timedelta(hours=1)
+"""Timings whose measurements lie further apart than this, and do not overlap, are not compared."""
+
+TIMED = frozenset({"availability", "ttft_ms", "tps"})
+"""Measures that depend on the hour."""
+
+
+def incomparable(measure: Measure, one: Estimate, other: Estimate) -> str | None:
+    """Say why no order of two measured endpoints can be told, whatever the numbers are; None where one can."""
+    if one.basis != other.basis:
+        return "measured from different places" if measure.name in TIMED else "compared with different golden weights"
+    if measure.name in TIMED and _apart(one, other):
+        return "measured at different times"
+    return None
+
+
+def _apart(one: Estimate, other: Estimate) -> bool:
+    spans = [(est.first_at, est.last_at) for est in (one, other)]
+    (a, b), (c, d) = spans
+    return a is not None and b is not None and c is not None and d is not None and (a - d > APART or c - b > APART)
+
+
+def surely_better(measure: Measure, one: Estimate, other: Estimate) -> bool:
+    """Whether `one` is better than `other` beyond what the intervals leave open.
+
+    Both within the smaller tolerance of the two are equally good: so far faithful engines differ from one another.
+    A divergence that is computed from fewer alternatives is a lower bound of what more of them would show (data
+    processing inequality), so of two that differ in k, only the one with fewer can be called worse.
+    """
+    if one.value is None or other.value is None or incomparable(measure, one, other):
+        return False
+    if one.exact and other.exact:
+        return one.value < other.value if measure.better == "lower" else one.value > other.value
+    if one.low is None or one.high is None or other.low is None or other.high is None:
+        return False
+    if measure.better == "higher":
+        return one.low > other.high
+    return one.high < other.low and not _both_tolerated(one, other) and _enough_alternatives(one, other)
+
+
+def _both_tolerated(one: Estimate, other: Estimate) -> bool:
+    if one.threshold is None or other.threshold is None or one.high is None or other.high is None:
+        return False
+    return max(one.high, other.high) <= min(one.threshold, other.threshold)
+
+
+def _enough_alternatives(better: Estimate, worse: Estimate) -> bool:
+    return better.top_k is None or worse.top_k is None or better.top_k >= worse.top_k
+
+
+def places(measure: Measure, estimates: Mapping[str, Estimate]) -> dict[str, Place]:
+    """The place of each endpoint that was measured, by name."""
+    known = {name for name, one in estimates.items() if one.value is not None}
+    better = _pairs(measure, estimates)
+    return {
+        name: Place(
+            best=1 + sum(worse == name for _, worse in better),
+            worst=len(known) - sum(ahead == name for ahead, _ in better), of=len(known),
+        )
+        for name in known
+    }  # fmt: skip
+
+
+def _pairs(measure: Measure, estimates: Mapping[str, Estimate]) -> set[tuple[str, str]]:
+    """All pairs of names of which the first is surely better."""
+    return {
+        (one, other) for one, other in permutations(estimates, 2)
+        if surely_better(measure, estimates[one], estimates[other])
+    }  # fmt: skip
+
+
+def ranking(measure: Measure, estimates: Mapping[str, Estimate]) -> Ranking:
+    """Endpoints in tiers: all of one tier are surely better than all of the next."""
+    found, better = places(measure, estimates), _pairs(measure, estimates)
+    ordered = sorted(found, key=lambda name: (found[name].best, found[name].worst, name))
+    ends = [
+        index for index in range(1, len(ordered) + 1)
+        if all((one, other) in better for one in ordered[:index] for other in ordered[index:])
+    ]  # fmt: skip
+    return Ranking(
+        measure=measure,
+        tiers=tuple(tuple(ordered[start:end]) for start, end in zip([0, *ends], ends, strict=False)),
+        unmeasured=tuple(sorted(name for name, one in estimates.items() if one.value is None)),
+        decided=bool(better), places=found, remarks=_remarks(measure, estimates),
+    )  # fmt: skip
+
+
+def _remarks(measure: Measure, estimates: Mapping[str, Estimate]) -> tuple[str, ...]:
+    known = [(name, one) for name, one in sorted(estimates.items()) if one.value is not None]
+    found: dict[str, list[str]] = {}
+    for (name, one), (other_name, other) in combinations(known, 2):
+        why = incomparable(measure, one, other)
+        if why is None and _different_k(one, other):
+            why = "divergences over different numbers of alternatives: the one with fewer is a lower bound"
+        if why is not None:
+            found.setdefault(why, []).append(f"{name} and {other_name}")
+    return tuple(f"{_listed(pairs)}: {why}" for why, pairs in found.items())
+
+
+def _different_k(one: Estimate, other: Estimate) -> bool:
+    return one.top_k is not None and other.top_k is not None and one.top_k != other.top_k
+
+
+def _listed(pairs: Sequence[str], most: int = 3) -> str:
+    more = len(pairs) - most
+    return "; ".join(pairs[:most]) + (f"; and {more} more pairs" if more > 0 else "")

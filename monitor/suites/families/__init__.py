@@ -1,0 +1,1 @@
+"""Families of generated cases, one a file: fresh instances from a secret seed, in levels of difficulty."""

@@ -1,0 +1,82 @@
+"""JSON values against schemas, in time that hostile values cannot stretch.
+
+The drafts and their quirks are those of `monitor.tools.schemas`; `pattern` and `patternProperties` are looked for with
+`monitor.suites.linear` instead of Python's `re`. Remote references are never fetched.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+import jsonschema
+from jsonschema.exceptions import ValidationError
+from referencing.jsonschema import EMPTY_REGISTRY
+
+from monitor.suites import linear
+from monitor.tools.schemas import draft_of, validate
+
+_CLASSES: Mapping[str, Any] = {
+    "3": jsonschema.Draft3Validator, "4": jsonschema.Draft4Validator, "6": jsonschema.Draft6Validator,
+    "7": jsonschema.Draft7Validator, "2019-09": jsonschema.Draft201909Validator,
+    "2020-12": jsonschema.Draft202012Validator,
+}  # fmt: skip
+
+
+def problem(schema: Any) -> str | None:
+    """Return why `schema` cannot be used; None where it can."""
+    seen = validate(schema, {})
+    if seen.status == "unusable":
+        return seen.problem
+    for pattern in _patterns(schema):
+        found = linear.problem(pattern)
+        if found is not None:
+            return f"pattern {pattern!r}: {found}"
+    return None
+
+
+def violated(schema: Any, value: Any) -> str | None:
+    """Return the first keyword of `schema`, which has no `problem`, that `value` breaks; None where it keeps all."""
+    if schema in (None, {}):
+        return None
+    try:
+        error = next(_validator(json.dumps(schema), draft_of(schema)).iter_errors(value), None)
+    except RecursionError:
+        return "depth"
+    return None if error is None else str(error.validator)
+
+
+def _pattern(validator: Any, pattern: str, value: Any, _schema: Any) -> Iterator[ValidationError]:
+    if validator.is_type(value, "string") and not linear.matches(pattern, value):
+        yield ValidationError("does not match")
+
+
+def _pattern_properties(validator: Any, patterns: Mapping[str, Any], value: Any, _schema: Any) -> Iterator[Any]:
+    if not validator.is_type(value, "object"):
+        return
+    for pattern, inner in patterns.items():
+        for key, one in value.items():
+            if linear.matches(pattern, key):
+                yield from validator.descend(one, inner, path=key, schema_path=pattern)
+
+
+@lru_cache(maxsize=256)
+def _validator(schema: str, draft: str) -> Any:
+    known = _CLASSES[draft]
+    linearly = {"pattern": _pattern, "patternProperties": _pattern_properties}
+    own = jsonschema.validators.extend(known, {key: by for key, by in linearly.items() if key in known.VALIDATORS})
+    return own(json.loads(schema), registry=EMPTY_REGISTRY)
+
+
+def _patterns(schema: Any) -> Iterator[str]:
+    """All patterns that stand anywhere in `schema`."""
+    if isinstance(schema, Mapping):
+        if isinstance(schema.get("pattern"), str):
+            yield schema["pattern"]
+        if isinstance(schema.get("patternProperties"), Mapping):
+            yield from map(str, schema["patternProperties"])
+        for one in schema.values():
+            yield from _patterns(one)
+    elif isinstance(schema, list | tuple):
+        for one in schema:
+            yield from _patterns(one)

@@ -1,0 +1,171 @@
+"""What a run of a suite comes to: rates, the difference from golden, changes since earlier runs, and the verdict."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from monitor.results import Status
+from monitor.stats.rates import Rate, wilson
+from monitor.suites.paired import Difference, evidence, paired, sequence, unpaired
+from monitor.suites.rate import Compounded, Tries, compounded, deviations, pass_rate, tries
+from monitor.suites.tally import Pair, Tally, pairs
+
+MIN_CASES = 10
+MIN_GRADED = 0.8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """When the difference from golden is a failure: shares of right answers, weighted by case.
+
+    ``tolerance`` is a loss that faithful engines may show, ``margin`` the loss that must be out of the question for a
+    pass, ``alpha`` the chance that a faithful endpoint fails. ``looks`` is whether the run may stop at any case.
+    """
+
+    alpha: float = 0.01
+    tolerance: float = 0.02
+    margin: float = 0.1
+    looks: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0 < self.alpha < 1 or not 0 <= self.tolerance < self.margin < 1:
+            raise ValueError("`alpha` must lie between 0 and 1, and 0 <= `tolerance` < `margin` < 1")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Before:
+    """An earlier run of the same suite on the same endpoint: its answers, and golden's of then."""
+
+    run: str
+    own: tuple[Tally, ...]
+    golden: tuple[Tally, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """All numbers of a run. None where something could not be measured; ``reason`` says what decided.
+
+    ``untold`` counts answers that could not be graded, by why. ``before`` are the changes since earlier runs by name.
+    """
+
+    status: Status
+    cause: str | None
+    reason: str
+    rate: Rate
+    golden: Rate | None
+    difference: Difference | None
+    log_e: float | None
+    compounding: Compounded
+    tries: Tries | None
+    untold: Mapping[str, int] = field(default_factory=dict)
+    before: Mapping[str, Difference] = field(default_factory=dict)
+
+
+def outcome(
+    own: Sequence[Tally], golden: Sequence[Tally], terms: Terms, *, rng: np.random.Generator,
+    untold: Mapping[str, int] | None = None, before: Mapping[str, Before] | None = None,
+) -> Outcome:  # fmt: skip
+    """Return what `own` answers, in the order of asking, come to beside `golden`'s and those of runs `before`."""
+    beside = pairs(own, golden)
+    difference = _difference(beside, terms, rng)
+    changes = {name: change for name, one in (before or {}).items()
+               if (change := _change(own, golden, one, terms, rng)) is not None}  # fmt: skip
+    rate, missing = pass_rate(own), sum((untold or {}).values())
+    log_e = evidence(beside, tolerance=terms.tolerance) if beside else None
+    status, cause, reason = _verdict(rate.n, missing, difference, log_e=log_e, changes=changes, terms=terms)
+    steps = deviations(beside) if beside else wilson(rate.n - rate.k, rate.n, design=_most(own))
+    return Outcome(
+        status=status, cause=cause, reason=reason, rate=rate, golden=pass_rate(golden) if beside else None,
+        difference=difference, log_e=log_e, compounding=compounded(steps), tries=tries(own, rng=rng),
+        untold=dict(untold or {}), before=changes,
+    )  # fmt: skip
+
+
+def settled(own: Sequence[Tally], golden: Sequence[Tally], terms: Terms) -> bool:
+    """Whether a run that may be looked at after every case has seen enough, either way."""
+    beside = pairs(own, golden)
+    if len(beside) < MIN_CASES:
+        return False
+    lost = evidence(beside, tolerance=terms.tolerance) >= -np.log(terms.alpha)
+    return bool(lost) or sequence(beside)[0] >= -terms.margin
+
+
+def _difference(beside: Sequence[Pair], terms: Terms, rng: np.random.Generator) -> Difference | None:
+    if not beside:
+        return None
+    found = paired(beside, rng=rng, alpha=terms.alpha)
+    if not terms.looks:
+        return found
+    low, high = sequence(beside)
+    return Difference(
+        value=found.value, low=min(low, found.value), high=max(high, found.value), p_worse=None, mde=found.mde,
+        n=found.n, better=found.better, worse=found.worse,
+    )  # fmt: skip
+
+
+def _change(
+    own: Sequence[Tally], golden: Sequence[Tally], before: Before, terms: Terms, rng: np.random.Generator
+) -> Difference | None:
+    """The change since an earlier run: case by case where it asked the same, else of the difference from golden."""
+    same = pairs(own, before.own)
+    if len(same) >= MIN_CASES:
+        return paired(same, rng=rng, alpha=terms.alpha)
+    now, then = pairs(own, golden), pairs(before.own, before.golden)
+    return unpaired(now, then, alpha=terms.alpha) if min(len(now), len(then)) >= MIN_CASES else None
+
+
+def _verdict(
+    n: int, missing: int, difference: Difference | None, *, log_e: float | None,
+    changes: Mapping[str, Difference], terms: Terms,
+) -> tuple[Status, str | None, str]:  # fmt: skip
+    if n < MIN_GRADED * (n + missing) or not n:
+        return "inconclusive", "no_answers", f"{missing} of {n + missing} answers did not come or could not be graded"
+    worse = {"golden": difference, **changes} if difference else dict(changes)
+    judged = {name: _status(one, log_e if name == "golden" else None, terms) for name, one in worse.items()}
+    bad: tuple[Status, Status] = ("fail", "suspect")
+    for status in bad:
+        name = next((name for name, told in judged.items() if told == status), None)
+        if name is not None:
+            return status, "worse_than_golden" if name == "golden" else "regression", _words(name, worse[name])
+    if difference is None or difference.n < MIN_CASES:
+        return _without(difference, judged, worse)
+    if judged["golden"] == "pass":
+        return "pass", None, _words("golden", difference)
+    return "inconclusive", "too_few", (
+        f"{_words('golden', difference)}: neither a loss nor that there is none above {terms.margin:.0%} is certain"
+    )  # fmt: skip
+
+
+def _without(
+    difference: Difference | None, judged: Mapping[str, Status], worse: Mapping[str, Difference]
+) -> tuple[Status, str | None, str]:
+    """The verdict of a run that golden has no answers to, or too few: what earlier runs say."""
+    if difference is not None:
+        return "inconclusive", "too_few", f"only {difference.n} cases that golden answers too, of at least {MIN_CASES}"
+    name = next((name for name, told in judged.items() if told == "pass"), None)
+    if name is not None:
+        return "pass", None, f"no golden reference; {_words(name, worse[name])}"
+    return "inconclusive", "no_reference", "no golden answers and no earlier run to compare with"
+
+
+def _status(one: Difference, log_e: float | None, terms: Terms) -> Status:
+    certain = (
+        log_e is not None and log_e >= -np.log(terms.alpha) if one.p_worse is None else one.p_worse <= terms.alpha
+    )
+    if certain and one.n >= MIN_CASES:
+        # An e-value is against "no more than the tolerance" already; a p-value is against "no difference".
+        return "fail" if one.p_worse is None or one.high < -terms.tolerance else "suspect"
+    return "pass" if one.low >= -terms.margin else "inconclusive"
+
+
+def _words(name: str, one: Difference) -> str:
+    than = {"golden": "golden's", "baseline": "the baseline's", "last": "those of the last run"}.get(name, name)
+    return (
+        f"{one.value * 100:+.1f} points [{one.low * 100:+.1f}, {one.high * 100:+.1f}] right answers against {than} "
+        f"over {one.n} cases; a loss of {one.mde * 100:.0f} points would have been seen"
+    )
+
+
+def _most(own: Sequence[Tally]) -> int:
+    return max((one.n for one in own if one.n), default=1)

@@ -1,0 +1,156 @@
+"""Suites as text: JSON lines or YAML. Nothing in them is executed, and all mistakes are told at once.
+
+JSON lines: one case a line; a line ``{"suite": {...}}`` holds the name and defaults, one ``{"generated": {...}}`` a
+family. YAML: a mapping with ``name``, ``defaults``, ``cases`` and ``generated``.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import orjson
+import yaml
+
+from monitor.errors import ConfigError, Problem, UsageError
+from monitor.suites.case import Generated, Suite, SuiteCase
+from monitor.suites.families.catalogue import families
+from monitor.suites.rows import RowError, Told, case_of, checked, counts_of, row_of, unknown
+
+MAX_CASES = 100_000
+_MAX_CHARS = 256 * 2**20
+_HEAD = ("name", "defaults")
+_DEFAULTS = ("parameters", "repeats", "privacy")
+_GENERATED = ("family", "n", "level", "repeats", "weight", "privacy", "parameters")
+
+
+def read_suite(text: str, source: str, *, name: str) -> Suite:
+    """Return the suite in `text`; `source` is its file as mistakes name it, `name` what it is called by default.
+
+    Raises
+    ------
+    ConfigError
+        With all mistakes, each with its place.
+    UsageError
+        When it is no suite at all.
+    """
+    if len(text) > _MAX_CHARS:
+        raise UsageError(f"{source}: more than {_MAX_CHARS // 2**20} million characters; split the suite")
+    is_yaml = source.lower().endswith((".yaml", ".yml"))
+    head, rows = _from_yaml(text, source) if is_yaml else _from_lines(text, source)
+    problems: list[Problem] = []
+    suite = _suite(head, rows, name, problems.append)
+    if problems:
+        raise ConfigError(tuple(problems))
+    if not suite.cases and not suite.generated:
+        raise UsageError(f"{source}: holds no case; write one object with `prompt` and `oracles` a line")
+    return suite
+
+
+def write_suite(suite: Suite) -> str:
+    """Return the suite as JSON lines: what `read_suite` reads, and what its hash is of."""
+    lines: list[Any] = [{"suite": {"name": suite.name}}, *map(row_of, suite.cases)]
+    lines += [{"generated": {key: getattr(one, key) for key in _GENERATED}} for one in suite.generated]
+    return "".join(orjson.dumps(line, option=orjson.OPT_SORT_KEYS).decode() + "\n" for line in lines)
+
+
+def named(suite_name: str, cases: tuple[SuiteCase, ...], generated: tuple[Generated, ...] = ()) -> Suite:
+    """Return the suite of these cases, with its hash: of all but its name."""
+    lines = write_suite(Suite(name="", cases=cases, generated=generated))
+    return Suite(name=suite_name, cases=cases, generated=generated, sha256=hashlib.sha256(lines.encode()).hexdigest())
+
+
+def _from_lines(text: str, source: str) -> tuple[Any, Iterator[tuple[str, Any]]]:
+    rows: list[tuple[str, Any]] = []
+    head: Any = {}
+    # Not splitlines(): JSON may hold U+2028 and other separators inside of strings.
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            row = orjson.loads(line)
+        except orjson.JSONDecodeError as error:
+            raise UsageError(f"{source}, line {number}: not JSON: {error}; write one JSON object a line") from None
+        if isinstance(row, dict) and set(row) == {"suite"}:
+            head = row["suite"]
+        else:
+            rows.append((f"line {number}", row))
+    return head, iter(rows)
+
+
+def _from_yaml(text: str, source: str) -> tuple[Any, Iterator[tuple[str, Any]]]:
+    document = load_yaml(text, source)
+    if not isinstance(document, dict) or not isinstance(document.get("cases", []), list):
+        raise UsageError(f"{source}: must hold `name`, `defaults`, `cases` (a list) and `generated` (a list)")
+    generated = document.get("generated") or []
+    rows = [(f"cases[{at}]", row) for at, row in enumerate(document.get("cases") or [])]
+    rows += [(f"generated[{at}]", {"generated": one}) for at, one in enumerate(generated)]
+    return {key: value for key, value in document.items() if key not in {"cases", "generated"}}, iter(rows)
+
+
+def load_yaml(text: str, source: str) -> Any:
+    """Return plain values. Aliases are refused: a few lines of them become a document without end."""
+    try:
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, yaml.SafeLoader)):
+            raise UsageError(f"{source}: YAML aliases (*name) are not supported; write the value out")
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        where = getattr(error, "problem_mark", None)
+        line = f", line {where.line + 1}" if where else ""
+        raise UsageError(f"{source}{line}: not YAML: {getattr(error, 'problem', None) or 'unreadable'}") from None
+    except RecursionError:
+        raise UsageError(f"{source}: nested too deeply to be read") from None
+
+
+def _suite(head: Any, rows: Iterator[tuple[str, Any]], name: str, tell: Told) -> Suite:
+    head, defaults = _head(head, tell)
+    cases, generated, seen = list[SuiteCase](), list[Generated](), set[str]()
+    for number, (place, row) in enumerate(rows, start=1):
+        if isinstance(row, dict) and set(row) == {"generated"}:
+            generated.extend(_generated(row["generated"], place, defaults, tell))
+            continue
+        try:
+            case = case_of(row, number, place, defaults, tell)
+        except RowError:
+            continue
+        if case.case_id in seen:
+            tell(Problem(f"{place}.id", f"another case has the id {case.case_id!r}"))
+        seen.add(case.case_id)
+        cases.append(case)
+    if len(cases) > MAX_CASES:
+        tell(Problem("cases", f"more than {MAX_CASES}", "split the suite"))
+    return named(str(head.get("name") or name), tuple(cases), tuple(generated))
+
+
+def _head(head: Any, tell: Told) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The head of a suite and the defaults in it, after a look at both."""
+    if not isinstance(head, dict):
+        tell(Problem("suite", "must be an object with `name` and `defaults`"))
+        return {}, {}
+    defaults = head.get("defaults") or {}
+    if not isinstance(defaults, dict) or not isinstance(defaults.get("parameters") or {}, dict):
+        tell(Problem("defaults", "must be an object, and `parameters` in it too"))
+        return head, {}
+    for one in (*unknown(head, _HEAD, "suite"), *unknown(defaults, _DEFAULTS, "defaults")):
+        tell(one)
+    return head, defaults
+
+
+def _generated(row: Any, place: str, defaults: Mapping[str, Any], tell: Told) -> Iterator[Generated]:
+    if not isinstance(row, dict):
+        tell(Problem(place, "must be an object with `family` and `n`"))
+        return
+    mistakes = [*unknown(row, _GENERATED, place)]
+    family, n, level = families().get(row.get("family", "")), row.get("n"), row.get("level", 1)
+    if family is None:
+        mistakes.append(Problem(f"{place}.family", f"must be one of {', '.join(sorted(families()))}"))
+    elif level not in range(1, family.levels + 1):
+        mistakes.append(Problem(f"{place}.level", f"must be a whole number from 1 to {family.levels}"))
+    if not isinstance(n, int) or isinstance(n, bool) or not 1 <= n <= MAX_CASES:
+        mistakes.append(Problem(f"{place}.n", f"must be a whole number from 1 to {MAX_CASES}"))
+    counts = counts_of(row, {"privacy": "drop", **defaults}, place, mistakes)
+    said = row.get("parameters") or {}
+    parameters = checked(dict(said), place, mistakes) if isinstance(said, dict) else {}
+    for one in mistakes:
+        tell(one)
+    if not mistakes:
+        yield Generated(family=row["family"], n=row["n"], level=level, parameters=parameters, **counts)

@@ -1,0 +1,160 @@
+"""Does the endpoint answer the cases of a private suite rightly?
+
+Sends: the cases of `file`, each as often as it says; or, without a file, `n` fresh instances of each of five easy
+families (copying, choosing, tables, patterns, arithmetic), whose words follow from the run's seed and the secret.
+Nothing is streamed.
+Costs: without a file 25 requests, about 100 tokens in each, at most 750 tokens out; with one what the file says.
+What can mislead it: cases whose oracle is wrong (the detector holds answers against golden's, which fail then too);
+oracles that need golden's answers, or the customer's own Python, are not graded here but by `weighmaster suite run`.
+Of cases that are not of the privacy class `keep` neither words nor answers leave this probe: only grades.
+Source: docs/suites.md.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import ClassVar
+
+from monitor.errors import ConfigError, UsageError
+from monitor.ports import Client, ProbeContext, ProbeResult
+from monitor.results import Metric, Observation
+from monitor.suites.case import Generated, Suite, SuiteCase
+from monitor.suites.families.catalogue import instances
+from monitor.suites.reading import named, read_suite
+from monitor.suites.tally import attempt_name, graded_name, tallies, totals
+from monitor.types import Capture, Exchange, Request
+from probes.ask import ask
+from probes.cost import Cost, cost_of
+
+_EASY = {"copying": 1, "choosing": 1, "tables": 1, "patterns": 1, "arithmetic": 1}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrivateSuite:
+    """Graded cases of a customer's own."""
+
+    kind: ClassVar[str] = "suite"
+    version: ClassVar[int] = 1
+    metrics: ClassVar[tuple[Metric, ...]] = (
+        Metric(name="suite_pass_rate", unit="share", better="higher", source="docs/suites.md",
+               definition="Right answers / answers that could be graded, k of n."),
+    )  # fmt: skip
+
+    file: str | None = None
+    """Path of a suite, JSON lines or YAML; none: generated cases."""
+    n: int = 5
+    """Instances of each family, without a file."""
+    secret_file: str | None = None
+    """Path of a file whose content makes generated cases unforeseeable; none: they follow from the seed alone."""
+
+    def __post_init__(self) -> None:
+        if self.n < 1:
+            raise ValueError("`n` must be at least 1")
+        try:
+            self.suite()
+            self._secret()
+        except ConfigError as error:
+            # The mistakes themselves may hold words of the suite, and this message goes into logs.
+            n = len(error.problems)
+            raise ValueError(f"`file`: {n} mistakes; `weighmaster suite validate {self.file}` tells them") from None
+        except UsageError as error:
+            raise ValueError(f"`file` or `secret_file`: {error}") from None
+
+    def suite(self) -> Suite:
+        """Return the suite."""
+        if self.file is None:
+            families = tuple(Generated(family=name, n=self.n, level=level) for name, level in _EASY.items())
+            return named("generated", (), families)
+        return _read(self.file, _bytes(self.file))
+
+    def cases(self, seed: int) -> dict[str, tuple[SuiteCase, int]]:
+        """Return what one run asks, by the name of the request: case and number of the attempt."""
+        suite = self.suite()
+        fresh = instances(suite.generated, self._secret(), str(seed))
+        found = {}
+        for case in (*suite.cases, *fresh):
+            mark = _mark(suite, case, seed)
+            for attempt in range(case.repeats):
+                found[attempt_name(mark, attempt, case.weight)] = (case, attempt)
+        return found
+
+    def requests(self, seed: int) -> tuple[Request, ...]:
+        """Build the requests."""
+        return tuple(
+            case.request(name, _seed(name, seed)) for name, (case, _) in self.cases(seed).items()
+        )  # fmt: skip
+
+    def cost(self) -> Cost:
+        """What one run costs at most."""
+        return cost_of(self.requests(0))
+
+    async def run(self, client: Client, context: ProbeContext) -> ProbeResult:
+        """Ask all cases, within the provider's concurrency, and grade."""
+        captures, exchanges = await ask(client, self.requests(context.seed), context, limit=context.concurrency)
+        return await asyncio.to_thread(self._graded, captures, exchanges, context.seed)
+
+    def _graded(self, captures: Sequence[Capture], exchanges: Sequence[Exchange], seed: int) -> ProbeResult:
+        cases = self.cases(seed)
+        kept = [
+            _kept(capture, exchange, *cases[exchange.request.prompt_id])
+            for capture, exchange in zip(captures, exchanges, strict=True) if exchange.request is not None
+        ]  # fmt: skip
+        shown = tuple(exchange for _, exchange in kept)
+        counted = totals(tallies(shown))
+        reason = None if counted["n"] else "no answer could be graded"
+        rate = counted["k"] / counted["n"] if counted["n"] else None
+        passed = Observation(
+            metric="suite_pass_rate", value=rate, n=counted["n"], k=counted["k"] if counted["n"] else None,
+            reason=reason,
+        )  # fmt: skip
+        return ProbeResult(captures=tuple(one for one, _ in kept), exchanges=shown, observations=(passed,))
+
+    def _secret(self) -> bytes:
+        return b"" if self.secret_file is None else _bytes(self.secret_file)
+
+
+def _kept(capture: Capture, exchange: Exchange, case: SuiteCase, _attempt: int) -> tuple[Capture, Exchange]:
+    """Capture and exchange with the grade in the name of the request; without words unless the case says `keep`."""
+    request = exchange.request
+    assert request is not None  # noqa: S101  # it was just asked
+    name = graded_name(request.prompt_id, case.grade(exchange).passed)
+    if case.privacy == "keep":
+        named_so = replace(request, prompt_id=name)
+        return replace(capture, request=named_so), replace(exchange, request=named_so)
+    bare = Request(prompt_id=name, messages=(), max_tokens=request.max_tokens, stream=False)
+    return (
+        replace(capture, request=bare, sent=b"", reads=(), headers=(), error=None),
+        replace(exchange, request=bare, choices=(), error=None, sent_sha256=None, request_id=None),
+    )
+
+
+def _mark(suite: Suite, case: SuiteCase, seed: int) -> str:
+    """The case under a name that says nothing; that of a generated one holds for one run only."""
+    run = str(seed) if case.family else ""
+    text = f"{suite.sha256}\0{case.case_id}\0{run}"
+    return f"suite/{suite.mark}/{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+
+
+def _seed(name: str, seed: int) -> int:
+    return int.from_bytes(hashlib.sha256(f"{name} {seed}".encode()).digest()[:4]) >> 1
+
+
+def _bytes(path: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+@lru_cache(maxsize=8)
+def _read(path: str, data: bytes) -> Suite:
+    try:
+        return read_suite(data.decode("utf-8-sig"), path, name=Path(path).stem)
+    except UnicodeDecodeError:
+        raise UsageError(f"{path}: is not UTF-8 text; save it as UTF-8") from None
+
+
+PROBE = PrivateSuite

@@ -1,0 +1,28 @@
+"""The read of agents: the newest sign of each."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import orjson
+
+from monitor.errors import StoreError
+from storage.interface import Json, ReadStore
+from storage.parameters import Parameters
+
+_AGENTS = "SELECT a.record FROM agents a ORDER BY a.vantage"
+
+
+def _agents(store: ReadStore, _ask: Parameters) -> Callable[[], Any]:
+    """The newest sign of every agent: version, clock against the store's, records that wait."""
+
+    def read() -> Json:
+        if not hasattr(store, "read"):
+            raise StoreError("this store keeps no agents: use one with a database")
+        database: Any = store
+        return {"agents": [orjson.loads(row["record"]) for row in database.read(_AGENTS)]}
+
+    return read
+
+
+PLANS: Mapping[str, Callable[[ReadStore, Parameters], Callable[[], Any]]] = {"agents": _agents}
+"""Reads under /api/ for those who pass them to `storage.api.app`."""

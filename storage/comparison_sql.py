@@ -1,0 +1,128 @@
+"""SQL of the comparison: what happened to some endpoints in a window. Instants are from `since` up to `until`."""
+
+from monitor.types import ANSWERED, NOT_THE_ENDPOINTS_FAULT
+
+MOST_VALUES = 500
+"""Newest runs whose numbers are read, per endpoint and metric."""
+MOST_SINGLES = 100
+"""Newest requests whose numbers are read, per endpoint."""
+MOST_PAST = 5000
+"""Newest judgements that are read, per endpoint and detector."""
+
+SERIES = ("ttft_ms_p50", "tps_p50")
+"""Metrics of runs that are compared."""
+
+# ruff: noqa: S608  # only names of our own
+
+
+def _listed(names: frozenset[str]) -> str:
+    return ", ".join(f"'{one}'" for one in sorted(names))
+
+
+ENDPOINTS = """
+SELECT coalesce(e.endpoint, r.endpoint) AS endpoint, e.record,
+       coalesce(e.provider, r.provider) AS provider, coalesce(e.model, r.model) AS model,
+       if(e.endpoint IS NULL, r.reference, e.reference) AS reference
+FROM endpoints e FULL JOIN latest_runs r ON e.endpoint = r.endpoint
+ORDER BY 1
+"""
+
+PROBES = """
+SELECT r.endpoint, r.probe, r.probe_version, r.params_sha256, r.vantage, r.prober_version, count(*) AS n_runs,
+       sum(r.n_exchanges)::BIGINT AS n_exchanges, min(r.started_at) AS first_at, max(r.started_at) AS last_at
+FROM runs r
+WHERE r.started_at >= $since AND r.started_at < $until AND r.endpoint IN (SELECT unnest($names::VARCHAR[]))
+GROUP BY ALL ORDER BY ALL
+"""
+
+OUTCOMES = f"""
+SELECT e.endpoint, e.outcome, count(*) AS n, coalesce(sum(e.prompt_tokens), 0)::BIGINT AS tokens_in,
+       coalesce(sum(e.completion_tokens), 0)::BIGINT AS tokens_out,
+       count(*) FILTER (e.outcome IN ({_listed(ANSWERED)})
+           AND (e.prompt_tokens IS NULL OR e.completion_tokens IS NULL)) AS n_uncounted
+FROM exchanges e
+WHERE e.at >= $since AND e.at < $until AND e.endpoint IN (SELECT unnest($names::VARCHAR[]))
+GROUP BY 1, 2 ORDER BY 1, 2
+"""
+
+# Sums over runs, so that the requests of one run need not be taken for independent. Announced maintenance is left out.
+TALLIES = f"""
+SELECT t.endpoint, count(*) AS n_runs, sum(t.n)::BIGINT AS n, sum(t.good)::BIGINT AS good,
+       sum(t.n * t.n)::BIGINT AS nn, sum(t.good * t.good)::BIGINT AS gg, sum(t.n * t.good)::BIGINT AS ng
+FROM (
+    SELECT e.endpoint, e.run_id, count(*) AS n,
+           count(*) FILTER (e.outcome IN ({_listed(ANSWERED)})
+               AND NOT (list_contains(e.flags, 'arguments_invalid') AND e.outcome <> 'ok_length')) AS good
+    FROM exchanges e JOIN runs r ON r.run_id = e.run_id
+    WHERE e.at >= $since AND e.at < $until AND e.endpoint IN (SELECT unnest($names::VARCHAR[]))
+      AND e.outcome NOT IN ({_listed(NOT_THE_ENDPOINTS_FAULT)}) AND r.record->>'maintenance' IS NULL
+    GROUP BY 1, 2
+) t GROUP BY 1 ORDER BY 1
+"""
+
+VALUES = f"""
+SELECT o.endpoint, o.metric, o.at, o.run_id, o.value FROM observations o
+WHERE o.at >= $since AND o.at < $until AND o.endpoint IN (SELECT unnest($names::VARCHAR[]))
+  AND o.metric IN {SERIES} AND o.source = 'run' AND o.value IS NOT NULL
+QUALIFY row_number() OVER (PARTITION BY o.endpoint, o.metric ORDER BY o.at DESC, o.run_id) <= {MOST_VALUES}
+ORDER BY o.endpoint, o.metric, o.at, o.run_id
+"""
+
+SINGLES = f"""
+SELECT e.endpoint, e.at, e.run_id, e.ttft_ms, e.tps, coalesce(e.record->>'reused', '') = 'false' AS fresh
+FROM exchanges e JOIN runs r ON r.run_id = e.run_id
+WHERE e.at >= $since AND e.at < $until AND e.endpoint IN (SELECT unnest($names::VARCHAR[]))
+  AND r.probe = 'speed' AND e.measurement = 'valid' AND e.outcome IN ({_listed(ANSWERED)})
+QUALIFY row_number() OVER (PARTITION BY e.endpoint ORDER BY e.at DESC, e.run_id, e.ordinal) <= {MOST_SINGLES}
+ORDER BY e.endpoint, e.at, e.run_id, e.ordinal
+"""
+
+VERDICTS = """
+SELECT v.endpoint, v.record FROM verdicts v
+WHERE v.at >= $since AND v.at < $until AND v.endpoint IN (SELECT unnest($names::VARCHAR[]))
+QUALIFY row_number() OVER (PARTITION BY v.endpoint, v.detector ORDER BY v.at DESC, v.rowid DESC) = 1
+ORDER BY v.endpoint, v.detector
+"""
+
+# The same for a window without an end, out of what the store keeps for that.
+LATEST_VERDICTS = """
+SELECT v.endpoint, v.record FROM latest_verdicts v
+WHERE v.at >= $since AND v.endpoint IN (SELECT unnest($names::VARCHAR[]))
+ORDER BY v.endpoint, v.detector
+"""
+
+# From the last pass on: what was before it says nothing about since when something is wrong.
+PAST = f"""
+SELECT v.endpoint, v.detector, v.at, v.status, v.cause FROM (
+    SELECT w.*, max(if(w.status = 'pass', w.at, NULL)) OVER (PARTITION BY w.endpoint, w.detector) AS passed_at
+    FROM (SELECT x.endpoint, x.detector, x.at, x.status, x.cause, x.rowid AS id FROM verdicts x
+          WHERE x.at >= $since AND x.at < $until AND x.endpoint IN (SELECT unnest($names::VARCHAR[]))) w
+) v
+WHERE v.passed_at IS NULL OR v.at >= v.passed_at
+QUALIFY row_number() OVER (PARTITION BY v.endpoint, v.detector ORDER BY v.at DESC, v.id DESC) <= {MOST_PAST}
+ORDER BY v.endpoint, v.detector, v.at, v.id
+"""
+
+FINGERPRINTS = """
+SELECT j.endpoint, j.record->'fingerprint' AS record FROM judged j
+WHERE j.judged_at >= $since AND j.fingerprint IS NOT NULL AND j.endpoint IN (SELECT unnest($names::VARCHAR[]))
+QUALIFY row_number() OVER (PARTITION BY j.endpoint ORDER BY j.judged_at DESC, j.run_id) = 1
+ORDER BY j.endpoint
+"""
+
+EXAMPLES = f"""
+SELECT e.endpoint, r.probe, e.record FROM exchanges e JOIN runs r ON r.run_id = e.run_id
+WHERE e.at >= $since AND e.at < $until AND e.endpoint IN (SELECT unnest($names::VARCHAR[]))
+  AND (e.outcome NOT IN ({_listed(ANSWERED | NOT_THE_ENDPOINTS_FAULT)})
+       OR list_contains(e.flags, 'arguments_invalid'))
+QUALIFY row_number() OVER (PARTITION BY e.endpoint, e.outcome ORDER BY e.at DESC, e.run_id, e.ordinal) <= 4
+ORDER BY e.endpoint, e.outcome, e.at DESC, e.run_id, e.ordinal
+"""
+
+INCIDENTS = """
+SELECT i.endpoint, i.record FROM incidents i
+WHERE (i.closed_at IS NULL OR i.closed_at >= $since) AND i.opened_at < $until
+  AND i.endpoint IN (SELECT unnest($names::VARCHAR[]))
+QUALIFY row_number() OVER (PARTITION BY i.endpoint ORDER BY i.opened_at DESC, i.incident_id) <= 50
+ORDER BY i.endpoint, i.opened_at DESC, i.incident_id
+"""

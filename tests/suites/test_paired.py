@@ -1,0 +1,162 @@
+"""The statistics of a suite: against scipy, theory, and by simulation (error of the first kind, coverage, power)."""
+
+import numpy as np
+import pytest
+from scipy.stats import binom, binomtest
+
+from monitor.stats.rates import wilson
+from monitor.suites.outcome import Before, Terms, outcome, settled
+from monitor.suites.paired import evidence, paired, sequence, unpaired
+from monitor.suites.rate import compounded, deviations, pass_rate, tries
+from monitor.suites.tally import Pair, Tally, pairs
+
+TERMS = Terms()
+
+
+def table(better: int, worse: int, same: int) -> list[Pair]:
+    """A table of pairs, one answer a case."""
+    kinds = [(1, 0)] * better + [(0, 1)] * worse + [(1, 1)] * same
+    return [Pair(case=str(at), k=k, n=1, other_k=other, other_n=1) for at, (k, other) in enumerate(kinds)]
+
+
+@pytest.mark.parametrize(("better", "worse", "same"), [(1, 7, 52), (3, 12, 20), (0, 5, 5), (6, 6, 6), (0, 0, 30)])
+def test_the_sign_test_is_mcnemars(better: int, worse: int, same: int) -> None:
+    """Oracle: the exact binomial test of the pairs that differ."""
+    found = paired(table(better, worse, same), rng=np.random.default_rng(1), alpha=0.01)
+    exact = binomtest(worse, worse + better, 0.5, alternative="greater").pvalue if worse + better else 1.0
+    assert found.p_worse == pytest.approx(exact, abs=0.012)
+    assert (found.better, found.worse, found.n) == (better, worse, better + worse + same)
+
+
+def test_the_interval_is_agrestis_and_mins() -> None:
+    """Oracle: their formula with half a case more in each cell: n + 2, b + 1/2, c + 1/2."""
+    better, worse, same = 4, 12, 44
+    found = paired(table(better, worse, same), rng=np.random.default_rng(1), alpha=0.01)
+    n, b, c = 62, better + 0.5, worse + 0.5
+    centre, error = (b - c) / n, np.sqrt((b + c) - (b - c) ** 2 / n) / n
+    assert found.low == pytest.approx(centre - 1.959964 * error, abs=1e-6)
+    assert found.high == pytest.approx(centre + 1.959964 * error, abs=1e-6)
+
+
+def test_where_nothing_differs_the_interval_does_not_shrink_to_nothing() -> None:
+    """Oracle: with 0 of 60 pairs different, a loss of 5% has 1 chance in 20 of not having been seen."""
+    found = paired(table(0, 0, 60), rng=np.random.default_rng(1), alpha=0.01)
+    assert found.value == 0
+    assert binom.pmf(0, 60, -found.low) == pytest.approx(0.146, abs=0.01)
+    assert found.low < 0 < found.high
+
+
+def drawn(rng: np.random.Generator, *, n: int, loss: float, repeats: int) -> list[Pair]:
+    """Cases of differing difficulty, of which golden passes 80% on average and the endpoint `loss` less."""
+    chance = rng.beta(4, 1, n)
+    served = np.clip(chance - loss, 0, 1)
+    k, other = rng.binomial(repeats, served), rng.binomial(repeats, chance)
+    return [Pair(case=str(at), k=int(k[at]), n=repeats, other_k=int(other[at]), other_n=repeats) for at in range(n)]
+
+
+def test_error_of_the_first_kind_coverage_and_power() -> None:
+    """300 draws: at alpha 0.01 at most the 99.5% quantile of false alarms, coverage 93% or more, power as promised."""
+    rng = np.random.default_rng(3)
+    alike = [paired(drawn(rng, n=60, loss=0, repeats=2), rng=rng, alpha=0.01) for _ in range(300)]
+    assert sum((one.p_worse or 1) <= 0.01 for one in alike) <= binom.ppf(0.995, 300, 0.01)
+    assert sum(one.low <= 0 <= one.high for one in alike) >= 0.93 * 300
+    loss = float(np.mean([one.mde for one in alike]))
+    lossy = [paired(drawn(rng, n=60, loss=loss, repeats=2), rng=rng, alpha=0.01) for _ in range(150)]
+    assert 0.7 <= np.mean([(one.p_worse or 1) <= 0.01 for one in lossy]) <= 0.98
+
+
+def test_evidence_may_be_looked_at_after_every_case() -> None:
+    """120 faithful runs looked at after every fifth of 60 cases: at most 5% ever reach 1/alpha = 20 (Ville)."""
+    rng, alarms = np.random.default_rng(4), 0
+    for _ in range(120):
+        some = drawn(rng, n=60, loss=0.02, repeats=1)
+        alarms += any(evidence(some[: at + 1], tolerance=0.02) >= np.log(20) for at in range(9, 60, 5))
+    assert alarms <= binom.ppf(0.995, 120, 0.05)
+    lossy = [drawn(rng, n=60, loss=0.4, repeats=2) for _ in range(50)]
+    assert sum(evidence(some, tolerance=0.02) >= np.log(100) for some in lossy) >= 45
+    low, high = sequence(drawn(rng, n=60, loss=0.4, repeats=2))
+    assert low < -0.4 + 0.2
+    assert high < 0
+
+
+def test_ten_percent_a_step_is_seventy_nine_percent_of_fifteen() -> None:
+    found = compounded(wilson(10, 100))
+    assert found.wrong == pytest.approx(1 - 0.9**15)
+    assert round(100 * (found.wrong or 0)) == 79
+    assert found.low == pytest.approx(1 - (1 - 0.05523) ** 15, abs=1e-4)
+    nothing = compounded(wilson(0, 0))
+    assert (nothing.wrong, nothing.low) == (None, None)
+
+
+def test_deviations_are_wrong_answers_to_what_golden_always_answers() -> None:
+    some = [Pair(case="a", k=1, n=2, other_k=2, other_n=2), Pair(case="b", k=0, n=2, other_k=1, other_n=2),
+            Pair(case="c", k=2, n=2, other_k=1, other_n=1)]  # fmt: skip
+    found = deviations(some)
+    assert (found.k, found.n) == (1, 4)
+    assert found.low == pytest.approx(wilson(1, 4, design=2).low)
+
+
+def test_pass_rates_weigh_cases_and_know_that_answers_to_one_are_not_independent() -> None:
+    alike = [Tally(case=str(at), k=2 * (at % 2), n=2) for at in range(20)]
+    found, once = pass_rate(alike), wilson(10, 20)
+    assert (found.k, found.n, found.value) == (20, 40, 0.5)
+    assert found.low == pytest.approx(once.low, abs=1e-5)
+    heavy = pass_rate([Tally(case="a", k=1, n=1, weight=3.0), Tally(case="b", k=0, n=1), Tally(case="c", k=0, n=0)])
+    assert heavy.value == pytest.approx(0.75)
+    assert pass_rate([]).value is None
+    found_tries = tries(alike, rng=np.random.default_rng(0))
+    assert found_tries is not None
+    assert (found_tries.k, found_tries.at_least_once[0], found_tries.every_time[0]) == (2, 0.5, 0.5)
+    assert tries([Tally(case="a", k=1, n=1)], rng=np.random.default_rng(0)) is None
+
+
+def tallies(right: list[int], n: int = 2, run: str = "") -> list[Tally]:
+    return [Tally(case=f"{run}{at}", k=k, n=n) for at, k in enumerate(right)]
+
+
+def told(own: list[Tally], golden: list[Tally], **more: object) -> tuple[str, str | None]:
+    found = outcome(own, golden, TERMS, rng=np.random.default_rng(0), **more)  # type: ignore[arg-type]
+    return found.status, found.cause
+
+
+def test_verdicts() -> None:
+    good, half = [2] * 50 + [0] * 10, [2] * 30 + [0] * 30
+    assert told(tallies(good), tallies(good)) == ("pass", None)
+    assert told(tallies(half), tallies(good)) == ("fail", "worse_than_golden")
+    assert told(tallies(good[:9]), tallies(good[:9])) == ("inconclusive", "too_few")
+    assert told(tallies(good), []) == ("inconclusive", "no_reference")
+    assert told(tallies(good), tallies(good), untold={"http_5xx": 40}) == ("inconclusive", "no_answers")
+    assert told([], []) == ("inconclusive", "no_answers")
+    shaky = [1] * 12
+    assert told(tallies(shaky), tallies([2, 0] * 6)) == ("inconclusive", "too_few")
+
+
+def test_regressions_against_earlier_runs_of_the_same_and_of_fresh_cases() -> None:
+    good, worse = [2] * 50 + [0] * 10, [2] * 30 + [0] * 30
+    past = {"baseline": Before(run="r", own=tuple(tallies(good)))}
+    assert told(tallies(worse), [], before=past) == ("fail", "regression")
+    assert told(tallies(good), [], before=past) == ("pass", None)
+    # Other instances: both sides are held against golden's answers to their own.
+    fresh = Before(run="r", own=tuple(tallies(good, run="old")), golden=tuple(tallies(good, run="old")))
+    found = outcome(tallies(worse), tallies(good), TERMS, rng=np.random.default_rng(0), before={"last": fresh})
+    assert found.before["last"].value == pytest.approx(-1 / 3, abs=0.02)
+    assert found.before["last"].p_worse is not None
+    assert found.before["last"].p_worse < 1e-3
+    harder = unpaired(pairs(tallies(worse), tallies(worse)), pairs(fresh.own, fresh.golden), alpha=0.01)
+    assert harder.value == 0
+
+
+def test_a_sequential_run_stops_both_ways_and_never_before_ten_cases() -> None:
+    good, terms = tallies([2] * 300), Terms(looks=True)
+    assert not settled(good[:9], good[:9], terms)
+    assert settled(good, good, terms)
+    assert settled(tallies([0] * 20), good, terms)
+    assert not settled(tallies([2, 1] * 8), good, terms)
+    found = outcome(tallies([0] * 20), good, terms, rng=np.random.default_rng(0))
+    assert (found.status, found.difference and found.difference.p_worse) == ("fail", None)
+
+
+@pytest.mark.parametrize("wrong", [{"alpha": 0}, {"tolerance": -0.1}, {"tolerance": 0.2}, {"margin": 1}])
+def test_terms_that_contradict_themselves_are_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match="margin"):
+        Terms(**wrong)  # type: ignore[arg-type]

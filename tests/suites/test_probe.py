@@ -1,0 +1,164 @@
+"""The probe and the detector: grades travel in names, words of private cases do not travel at all."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+import pytest
+
+from jobs.clock import SystemClock
+from jobs.golden_calls import CallingClient
+from jobs.suite_golden import SuiteGolden
+from monitor.codec import decode, encode
+from monitor.config_types import Config
+from monitor.detectors.suite import SuiteAnswers
+from monitor.results import RunRecord
+from monitor.suites.tally import Tally, tallies
+from monitor.types import Capture, Read, Request
+from probes.run import run_probe
+from probes.suite import PrivateSuite
+from tests.detectors.made import AT, endpoint
+from tests.suites.made import RUN, exchange, suite_evidence
+from tests.suites.running import Golden, cases, number
+from tests.suites.test_two_customers import CANARY, private
+
+
+class Knows:
+    """A client that answers rightly below 30, and repeats the prompt and a canary in all it says."""
+
+    async def send(self, request: Request) -> Capture:
+        asked = number({"messages": request.messages})
+        said = str(asked) if asked < 30 else f"{CANARY} {request.messages}"
+        body = orjson.dumps({"model": "m", "choices": [{"message": {"content": said}, "finish_reason": "stop"}]})
+        return Capture(
+            request=request, sent=encode(request), status=200, reads=(Read(2, body),), t0_ns=1, eof_ns=3,
+            headers=(("content-type", "application/json"), ("x-echo", CANARY)),
+        )  # fmt: skip
+
+    async def aclose(self) -> None:
+        return
+
+
+def written(path: Path, text: str) -> PrivateSuite:
+    path.write_text(text)
+    return PrivateSuite(file=str(path))
+
+
+async def ran(path: Path, text: str) -> tuple[RunRecord, tuple[Capture, ...], PrivateSuite]:
+    probe = written(path, text)
+    record, captures = await run_probe(
+        probe, endpoint(), Knows(), clock=SystemClock(), seed=3, vantage="t", prober_version="0", concurrency=2
+    )
+    return record, captures, probe
+
+
+async def test_grades_are_in_the_names_and_survive_the_store(tmp_path: Path) -> None:
+    record, _, _ = await ran(tmp_path / "a.jsonl", cases(40, privacy="drop", repeats=2))
+    (rate,) = record.observations
+    assert (rate.k, rate.n) == (60, 80)
+    kept = tallies(decode(RunRecord, encode(record)).exchanges)
+    assert len(kept) == 40
+    assert sum(one.k for one in kept) == 60
+
+
+async def test_weights_travel_too(tmp_path: Path) -> None:
+    text = cases(2).replace('"repeats":1', '"repeats":1,"weight":2.5', 1)
+    record, _, _ = await ran(tmp_path / "a.jsonl", text)
+    assert sorted(one.weight for one in tallies(record.exchanges)) == [1.0, 2.5]
+
+
+@pytest.mark.parametrize(("privacy", "shown"), [("drop", False), ("hash", False), ("keep", True)])
+async def test_words_of_private_cases_never_leave_the_probe(privacy: str, shown: bool, tmp_path: Path) -> None:
+    record, captures, probe = await ran(tmp_path / "a.jsonl", private(privacy).replace("Say 3.", "Say 33."))
+    data = encode(record) + b"".join(encode(one) for one in captures)
+    assert (CANARY.encode() in data) == shown
+    assert (b"Say 5." in data) == shown
+    assert CANARY not in "".join(one.prompt_id for one in probe.requests(3))
+
+
+def test_a_file_that_is_no_suite_is_a_mistake_of_the_configuration(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="cannot be read"):
+        PrivateSuite(file=str(tmp_path / "none.jsonl"))
+    (tmp_path / "bad.jsonl").write_text(f'{{"prompt": "x", "{CANARY}": 1}}')
+    with pytest.raises(ValueError, match=r"2 mistakes; `weighmaster suite validate") as caught:
+        PrivateSuite(file=str(tmp_path / "bad.jsonl"))
+    assert CANARY not in str(caught.value)
+
+
+def test_generated_cases_follow_from_the_secret(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("x")
+    plain, secret = PrivateSuite(), PrivateSuite(secret_file=str(tmp_path / "secret"))
+    assert plain.requests(1) != secret.requests(1)
+    assert not {one.prompt_id for one in plain.requests(1)} & {one.prompt_id for one in plain.requests(2)}
+
+
+def judged(**evidence: Any) -> Any:
+    made = replace(suite_evidence(), **evidence)
+    return SuiteAnswers().run(made, at=AT, rng=np.random.default_rng(0))
+
+
+def test_the_detector_compares_with_golden_and_with_the_last_run() -> None:
+    half = (2,) * 30 + (0,) * 30
+    golden = suite_evidence().suite_golden
+    assert judged().status == "pass"
+    found = judged(exchanges=suite_evidence(half).exchanges, suite_golden=golden)
+    assert (found.status, found.cause, found.effect) == ("fail", "worse_than_golden", pytest.approx(-1 / 3))
+    past = RunRecord(run=replace(RUN, run_id="r0"), exchanges=suite_evidence().exchanges, observations=())
+    found = judged(exchanges=suite_evidence(half).exchanges, suite_golden=(), history=(past,))
+    assert (found.status, found.cause) == ("fail", "regression")
+    assert judged(suite_golden=()).cause == "no_reference"
+    lost = tuple(exchange(case, 0, passed=None) for case in range(60))
+    assert judged(exchanges=lost).cause == "no_answers"
+
+
+async def test_the_judge_asks_golden_the_same_once(tmp_path: Path) -> None:
+    record, _, probe = await ran(tmp_path / "a.jsonl", cases(40, privacy="drop"))
+
+    class Plan:
+        def __init__(self) -> None:
+            self.probe = probe
+
+    class Counting(Golden):
+        asked: list[Request] = []  # noqa: RUF012  # of this test alone
+
+        async def send(self, request: Request) -> Capture:
+            self.asked.append(request)
+            return await super().send(request)
+
+    class Plans:
+        plans = (Plan(),)
+
+    config: Config = Plans()  # type: ignore[assignment]  # all that is looked at
+    golden: Any = Counting(knows=35)
+    suites = SuiteGolden(config, SystemClock())
+    found = await suites.of(record, golden)
+    assert found == await suites.of(record, golden)
+    assert len(Counting.asked) == 40
+    assert {one.case for one in found} == {one.case for one in tallies(record.exchanges)}
+    assert sum(one.k for one in found) == 35
+    assert await suites.of(replace(record, run=replace(record.run, params_sha256="x")), golden) == ()
+    assert await suites.of(record, None) == ()
+
+
+async def test_golden_calls_are_put_where_an_endpoint_has_them() -> None:
+    """Oracle: the text of a Hermes call, as Qwen models write it."""
+
+    class Writes(Knows):
+        async def send(self, request: Request) -> Capture:
+            text = '<tool_call>\n{"name": "f", "arguments": {"x": 1}}\n</tool_call>'
+            body = orjson.dumps({"choices": [{"message": {"content": text}, "finish_reason": "stop"}]})
+            return replace(await super().send(request), reads=(Read(2, body),))
+
+    tools = ({"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}},)
+    asked = Request(prompt_id="a", messages=({"role": "user", "content": "Say 1."},), max_tokens=8, tools=tools)
+    capture = await CallingClient(Writes(), "hermes").send(asked)
+    call = orjson.loads(capture.body)["choices"][0]["message"]["tool_calls"][0]["function"]
+    assert (call["name"], orjson.loads(call["arguments"])) == ("f", {"x": 1})
+
+
+def test_tallies_ignore_names_without_a_grade() -> None:
+    assert tallies([exchange(1, 0, passed=True)]) == (Tally(case="suite/s/1", k=1, n=1),)
+    bare = exchange(1, 0, passed=True)
+    assert tallies([replace(bare, request=None), replace(bare, request=replace(bare.request, prompt_id="a|b"))]) == ()  # type: ignore[type-var]

@@ -1,0 +1,141 @@
+"""`suite run` as a whole, over real HTTP; golden is a fake that answers at once."""
+
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from jobs.suite_store import SuiteStore
+from monitor.errors import UsageError
+from tests.suites.running import KEYS, Golden, cases, document, number, weighmaster, with_golden, write_config
+from tests.suites.server import serving
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Path:
+    path = tmp_path / "words.jsonl"
+    path.write_text(cases(40))
+    return path
+
+
+def arguments(suite: Path, config: Path, *more: str, endpoint: str = "acme/0") -> list[str]:
+    folder = str(config.parent / "customers")
+    return ["suite", "run", str(suite), endpoint, "--customer", "acme", "-c", str(config), "--folder", folder, *more]
+
+
+def test_a_faithful_endpoint_passes(suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Endpoint and golden know 30 of 40: rate 75%, no difference, no run of 15 steps is known to be wrong."""
+    with_golden(monkeypatch, Golden(knows=30))
+    with serving(lambda body: str(number(body)) if number(body) < 30 else "what?") as server:
+        config = write_config(tmp_path, server.url, reference=True)
+        result = weighmaster(*arguments(suite, config, "--json"))
+    assert result.exit_code == 0, result.output
+    found = document(result)
+    assert (found["status"], found["difference"]["value"]) == ("pass", 0)
+    assert (found["rate"]["k"], found["rate"]["n"]) == (30, 40)
+    assert found["golden"]["k"] == 30
+    assert found["compounding"]["per_step"] | {"high": 0} == {"k": 0, "n": 30, "value": 0.0, "low": 0.0, "high": 0}
+    assert found["reference"] == "golden-30"
+
+
+def test_a_worse_endpoint_fails_and_is_told_in_every_form(
+    suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_golden(monkeypatch, Golden())
+    junit, summary = tmp_path / "out.xml", tmp_path / "out.md"
+    with serving(lambda body: str(number(body)) if number(body) < 20 else "0") as server:
+        config = write_config(tmp_path, server.url, reference=True)
+        more = ("--junit", str(junit), "--markdown", str(summary))
+        result = weighmaster(*arguments(suite, config, *more))
+    assert result.exit_code == 1
+    assert "worse" in result.stdout
+    assert "word-20" in result.stdout
+    tree = ET.parse(junit).getroot()  # noqa: S314  # our own file
+    assert tree.attrib["failures"] == str(len(tree.findall("testcase/failure"))) == "21"
+    assert len(tree.findall("testcase")) == int(tree.attrib["tests"]) == 41
+    assert "word\\-20" in summary.read_text()
+
+
+def test_half_of_the_answers_missing_is_inconclusive(
+    suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_golden(monkeypatch, Golden())
+    with serving(lambda body: str(number(body)) if number(body) % 2 else 503) as server:
+        result = weighmaster(*arguments(suite, write_config(tmp_path, server.url, reference=True), "--json"))
+    assert result.exit_code == 3
+    found = document(result)
+    assert (found["status"], found["cause"], found["untold"]) == ("inconclusive", "no_answers", {"http_5xx": 20})
+
+
+def test_dry_run_sends_and_keeps_nothing_and_says_what_it_costs(suite: Path, tmp_path: Path) -> None:
+    with serving(lambda _: "x") as server:
+        config = write_config(tmp_path, server.url)
+        config.write_text(config.read_text().replace("model: m", "model: m, price_in_usd: 1, price_out_usd: 10"))
+        result = weighmaster(*arguments(suite, config, "--repeats", "3", "--dry-run", "--json"))
+        assert not server.posted
+    with SuiteStore.opened(tmp_path / "customers", "acme", KEYS["acme"]) as store:
+        assert store.records == []
+    found = document(result)
+    assert (found["cases"], found["requests"], found["tokens_out_most"]) == (40, 120, 960)
+    assert found["usd_most"] == pytest.approx((found["tokens_in"] + 9600) / 1e6)
+
+
+def test_without_golden_the_last_run_and_the_baseline_are_compared_with(suite: Path, tmp_path: Path) -> None:
+    knows = 40
+    with serving(lambda body: str(number(body)) if number(body) < knows else "0") as server:
+        config = write_config(tmp_path, server.url)
+        first = weighmaster(*arguments(suite, config, "--pin", "--json"))
+        assert (first.exit_code, document(first)["cause"]) == (3, "no_reference")
+        second = weighmaster(*arguments(suite, config, "--json"))
+        assert second.exit_code == 0
+        assert len(server.posted) == 80
+        knows = 15
+        third = weighmaster(*arguments(suite, config, "--json"))
+        assert (third.exit_code, document(third)["cause"]) == (1, "regression")
+        fourth = weighmaster(*arguments(suite, config, "--json"))
+    changes = document(fourth)["before"]
+    assert (changes["last"]["value"], changes["baseline"]["value"]) == (0, -25 / 40)
+    assert fourth.exit_code == 1
+
+
+def test_golden_is_asked_once_for_all_runs(suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    class Counting(Golden):
+        async def send(self, request: object) -> object:  # type: ignore[override]
+            asked.append(request)
+            return await super().send(request)  # type: ignore[arg-type]
+
+    with_golden(monkeypatch, Counting())
+    with serving(lambda body: str(number(body))) as server:
+        config = write_config(tmp_path, server.url, server.url, reference=True)
+        for endpoint in ("acme/0", "acme/1", "acme/0"):
+            assert weighmaster(*arguments(suite, config, "--repeats", "2", endpoint=endpoint)).exit_code == 0
+    assert (len(asked), len(server.posted)) == (40, 240)
+
+
+def test_sequential_stops_as_soon_as_the_loss_is_certain(
+    suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite.write_text(cases(400))
+    with_golden(monkeypatch, Golden())
+    with serving(lambda _: "wrong") as server:
+        config = write_config(tmp_path, server.url, reference=True)
+        result = weighmaster(*arguments(suite, config, "--sequential", "--json"))
+    assert (result.exit_code, document(result)["status"]) == (1, "fail")
+    assert len(server.posted) <= 30
+
+
+def test_python_of_a_suite_runs_only_where_it_is_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "ours_to_run.py").write_text("def even(text):\n    return int(text) % 2 == 0\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    suite = tmp_path / "even.jsonl"
+    suite.write_text('{"prompt": "Say 4.", "oracles": [{"kind": "python", "entry": "ours_to_run:even"}]}\n')
+    with serving(lambda body: str(number(body))) as server:
+        config = write_config(tmp_path, server.url)
+        refused = weighmaster(*arguments(suite, config))
+        assert isinstance(refused.exception, UsageError)
+        assert "ours_to_run:even" in str(refused.exception)
+        assert not server.posted
+        result = weighmaster(*arguments(suite, config, "--allow-python", "--json"))
+    assert document(result)["rate"]["k"] == 1

@@ -1,0 +1,140 @@
+"""The schema of suites: every mistake is named with its place; what is written reads back the same."""
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from jobs.cli import build
+from monitor.errors import ConfigError, UsageError, WeighmasterError
+from monitor.suites.reading import read_suite, write_suite
+from monitor.suites.rows import kinds
+
+ONE_OF_EACH: list[dict[str, Any]] = [
+    {"kind": "exact", "value": ["a", "b"], "ignore_case": True}, {"kind": "contains", "any": ["x"], "none": ["y"]},
+    {"kind": "regex", "pattern": "^a+$"}, {"kind": "json_schema", "schema": {"type": "object"}, "fenced": True},
+    {"kind": "numeric", "value": 3.5, "tolerance": 0.1, "pick": "first"},
+    {"kind": "tool_call", "calls": [{"name": "f", "arguments": {"x": [1, "one"]}, "optional": ["x"]}]},
+    {"kind": "python", "entry": "acme.checks:fine"}, {"kind": "golden_relative", "target": "some words"},
+]
+ROW: dict[str, Any] = {
+    "id": "a", "messages": [{"role": "user", "content": "Hi\u2028there"}], "repeats": 3, "weight": 2.0, "tags": ["t"],
+    "privacy": "keep", "oracles": ONE_OF_EACH, "parameters": {"max_tokens": 9, "temperature": 0, "stop": ["x"]},
+    "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}],
+}
+
+
+def test_every_kind_of_oracle_is_here() -> None:
+    assert {one["kind"] for one in ONE_OF_EACH} == set(kinds())
+
+
+def test_lines_and_yaml_read_the_same_and_what_is_written_reads_back() -> None:
+    lines = orjson.dumps({"suite": {"name": "n"}}).decode() + "\n" + orjson.dumps(ROW).decode() + "\n"
+    suite = read_suite(lines, "a.jsonl", name="file")
+    assert suite.name == "n"
+    again = read_suite(write_suite(suite), "b.jsonl", name="x")
+    assert again == suite
+    as_yaml = yaml.safe_dump({"name": "n", "cases": [ROW]})
+    assert read_suite(as_yaml, "a.yaml", name="x") == suite
+
+
+def test_the_hash_is_of_the_cases_and_not_of_the_name_or_the_order_of_keys() -> None:
+    def hashed(row: dict[str, object], name: str = "n") -> str:
+        return read_suite(orjson.dumps(row).decode(), "a.jsonl", name=name).sha256
+
+    assert hashed(ROW) == hashed(dict(reversed(ROW.items())), "other")
+    assert hashed(ROW) != hashed(ROW | {"repeats": 4})
+
+
+def test_defaults_hold_where_a_case_says_nothing() -> None:
+    text = """
+    defaults: {privacy: drop, repeats: 4, parameters: {temperature: 0.5}}
+    cases:
+      - {prompt: a, oracles: [{kind: exact, value: b}]}
+      - {prompt: a, oracles: [{kind: exact, value: b}], repeats: 1, parameters: {max_tokens: 3}}
+    """
+    first, second = read_suite(text, "a.yaml", name="x").cases
+    assert (first.privacy, first.repeats, first.parameters) == ("drop", 4, {"max_tokens": 256, "temperature": 0.5})
+    assert (second.repeats, second.parameters) == (1, {"max_tokens": 3, "temperature": 0.5})
+
+
+WRONG = {
+    '{"prompt": "a"}': "line 1.oracles",
+    '{"prompt": "a", "oracles": [{"kind": "exakt", "value": "x"}]}': "line 1.oracles[0].kind",
+    '{"prompt": "a", "oracels": []}': "did you mean oracles?",
+    '{"oracles": [{"kind": "exact", "value": "x"}]}': "line 1.messages",
+    '{"prompt": "a", "oracles": [{"kind": "exact", "value": "x", "valu": 1}]}': "unknown key",
+    '{"prompt": "a", "oracles": [{"kind": "regex", "pattern": "(?=x)"}]}': "look-around",
+    '{"prompt": "a", "oracles": [{"kind": "regex", "pattern": "("}]}': "unclosed group",
+    '{"prompt": "a", "oracles": [{"kind": "json_schema", "schema": {"type": "strin"}}]}': "not a JSON Schema",
+    '{"prompt": "a", "oracles": [{"kind": "json_schema", "schema": {"pattern": "(a)\\\\1"}}]}': "backreferences",
+    '{"prompt": "a", "oracles": [{"kind": "numeric", "value": "x"}]}': "line 1.oracles[0].value",
+    '{"prompt": "a", "oracles": [{"kind": "contains"}]}': "`all`, `any` or `none`",
+    '{"prompt": "a", "oracles": [{"kind": "tool_call"}]}': "list `calls`",
+    '{"prompt": "a", "oracles": [{"kind": "python", "entry": "os.system(1)"}]}': "package.module:function",
+    '{"prompt": "a", "repeats": 0, "oracles": [{"kind": "exact", "value": "x"}]}': "line 1.repeats",
+    '{"prompt": "a", "weight": -1, "oracles": [{"kind": "exact", "value": "x"}]}': "line 1.weight",
+    '{"prompt": "a", "privacy": "public", "oracles": [{"kind": "exact", "value": "x"}]}': "keep, hash, drop",
+    '{"prompt": "a", "parameters": {"temperature": -1}, "oracles": [{"kind": "exact", "value": "x"}]}': "temperature",
+    '{"prompt": "a", "parameters": {"seed": 1}, "oracles": [{"kind": "exact", "value": "x"}]}': "parameters.seed",
+    '{"prompt": "a", "tools": [{"name": "f"}], "oracles": [{"kind": "exact", "value": "x"}]}': "line 1.tools",
+    '{"generated": {"family": "copyin", "n": 3}}': "line 1.family",
+    '{"generated": {"family": "copying", "n": 3, "level": 9}}': "line 1.level",
+    '{"suite": {"nam": "x"}}\n{"generated": {"family": "copying", "n": 3}}': "suite.nam",
+    "[1]": "a case is an object",
+}
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_each_mistake_is_named(text: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        read_suite(text, "a.jsonl", name="x")
+    assert WRONG[text] in str(caught.value)
+
+
+def test_all_mistakes_are_told_at_once_and_two_cases_of_one_id_are_one() -> None:
+    bad = '{"id": 1, "prompt": "", "oracles": []}\n{"id": 1, "prompt": "a", "repeats": "x", "oracles": []}'
+    with pytest.raises(ConfigError) as caught:
+        read_suite(bad, "a.jsonl", name="x")
+    assert len(caught.value.problems) == 4
+    same = '{"id": 1, "prompt": "a", "oracles": [{"kind": "exact", "value": "x"}]}\n' * 2
+    with pytest.raises(ConfigError, match="another case has the id"):
+        read_suite(same, "a.jsonl", name="x")
+
+
+NONE = ["", "cases: []", "a: &x [1]\nb: *x", "x: [", "3", "cases: 3", "!!python/object:os.x 1"]
+
+
+@pytest.mark.parametrize("text", NONE)
+def test_what_is_no_suite_is_refused_by_name(text: str) -> None:
+    with pytest.raises(WeighmasterError, match=r"a\.yaml|unknown key"):
+        read_suite(text, "a.yaml", name="x")
+
+
+def test_deep_nesting_is_refused_not_a_crash() -> None:
+    with pytest.raises(UsageError):
+        read_suite("cases: " + "[" * 900, "a.yaml", name="x")
+
+
+@given(st.text(max_size=200) | st.from_type(type(None)).map(lambda _: '{"prompt": "a", "oracles": [null, 1, [], {}]}'))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    for source in ("a.jsonl", "a.yaml"):
+        with suppress(WeighmasterError):
+            read_suite(text, source, name="x")
+
+
+def test_validate_says_what_is_in_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "mine.jsonl"
+    path.write_bytes(orjson.dumps(ROW))
+    result = CliRunner().invoke(build(), ["suite", "validate", str(path), "--json"])
+    assert result.exit_code == 0
+    found = orjson.loads(result.stdout)
+    assert (found["cases"], found["answers"], found["python"]) == (1, 3, ["acme.checks:fine"])
+    path.write_bytes(b'{"prompt": 3}')
+    assert isinstance(CliRunner().invoke(build(), ["suite", "validate", str(path)]).exception, ConfigError)
