@@ -13,7 +13,7 @@ from monitor.summary import NO_HISTORY
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Past:
-    """The worst status and the median effect of one detector in one bucket of time."""
+    """The worst status and the mean effect of one detector in one bucket of time."""
 
     status: Status
     effect: float | None

@@ -12,6 +12,9 @@ from dashboard.words import MARKS, Mark, ago, detector_label, metric_label, plai
 from monitor.incident import Incident
 from monitor.results import Verdict
 
+SHORT = frozenset({"effect", "interval", "threshold", "n", "e-value", "band", "at"})
+"""Numbers that a card shows; the page of the verdict has all of them."""
+
 CELL_PX = 160
 """Width of a figure: a value with its unit fits, and a phone shows two beside each other."""
 
@@ -53,7 +56,7 @@ def figures(endpoint: EndpointNow, metrics: tuple[str, ...]) -> None:
 
 
 def verdict_card(verdict: Verdict) -> None:
-    """One verdict with its reason and all the numbers behind it."""
+    """One verdict with its reason, what was measured, and the way to all the rest."""
     label = detector_label(verdict.detector)
     with st.container(border=True, height="stretch"):
         st.markdown(f"**{plain(label.title)}**", help=label.definition)
@@ -61,6 +64,6 @@ def verdict_card(verdict: Verdict) -> None:
         badge(MARKS[verdict.status], f"{verdict.status}{cause}")
         st.text(verdict.reason)
         st.html(tag("div", link("verdict", "how do you know?", id=verdict.verdict_id), class_="wm").text)
-        names, values = zip(*evidence(verdict), strict=True)
+        names, values = zip(*(one for one in evidence(verdict) if one[0] in SHORT), strict=True)
         rows = {"number": [plain(name) for name in names], "value": [plain(value) for value in values]}
         st.table(rows, border="horizontal", hide_index=True, hide_header=True)

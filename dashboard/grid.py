@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from dashboard.areas import Area, AreaCell, Standings, area_cell
+from dashboard.incident_view import name_of
 from dashboard.markup import Markup, data, joined, link, tag
 from dashboard.sparkline import sparkline
 from dashboard.store_reader import EndpointNow
@@ -47,18 +48,15 @@ def _who(endpoint: EndpointNow, now: datetime) -> list[Markup]:
 
 
 def _incidents(endpoint: EndpointNow, now: datetime) -> list[Markup]:
-    return [
-        tag("div", "⚑ ", link("incidents", _opened(one, now), id=one.incident_id), class_="wm-note", title=_why(one))
-        for one in endpoint.incidents[:SHOWN]
-    ]
+    return [_incident(one, now) for one in endpoint.incidents[:SHOWN]]
 
 
-def _opened(incident: Incident, now: datetime) -> str:
-    return f"incident since {ago(incident.opened_at, now).removesuffix(' ago')}"
-
-
-def _why(incident: Incident) -> str:
-    return incident.reason[:300]
+def _incident(one: Incident, now: datetime) -> Markup:
+    """What happened, since when, and why nobody is told where that is so; the reason when asked."""
+    quiet = f" ({one.muted})" if one.muted else ""
+    what = data(f"{name_of(one)} since {ago(one.opened_at, now).removesuffix(' ago')}{quiet}", most=120)
+    opened = link("incidents", what, id=one.incident_id)
+    return tag("div", "⚑ ", opened, class_="wm-note", title=one.reason[:300])
 
 
 def _cell(cell: AreaCell, endpoint: EndpointNow, now: datetime) -> Markup:

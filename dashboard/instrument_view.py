@@ -93,9 +93,8 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DayUsed:
-    """Tokens of one endpoint on one UTC day."""
+    """Tokens of one UTC day."""
 
-    endpoint: str
     day: str
     tokens_in: int
     tokens_out: int
@@ -186,16 +185,13 @@ def lag(lags: Sequence[Lag]) -> ChartLike | None:
 
 def spending(days: Sequence[DayUsed]) -> ChartLike | None:
     """Tokens per UTC day, prompt and output; None without any."""
-    totals: dict[str, tuple[int, int]] = {}
-    for one in days:
-        tokens_in, tokens_out = totals.get(one.day, (0, 0))
-        totals[one.day] = tokens_in + one.tokens_in, tokens_out + one.tokens_out
-    if not totals:
+    if not days:
         return None
     rows = [
-        {"day": day, "kind": kind, "tokens": tokens, "text": f"{tokens:,} {kind} tokens"}
-        for day, pair in sorted(totals.items()) for kind, tokens in zip(("prompt", "output"), pair, strict=True)
-    ]  # fmt: skip
+        {"day": one.day, "kind": kind, "tokens": tokens, "text": f"{tokens:,} {kind} tokens"}
+        for one in days
+        for kind, tokens in (("prompt", one.tokens_in), ("output", one.tokens_out))
+    ]
     kinds = alt.Scale(domain=["prompt", "output"], range=[SERIES[0], SERIES[1]])
     drawn = (
         inline(rows)

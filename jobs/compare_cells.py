@@ -4,9 +4,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from jobs.verdict_table import SYMBOLS
-from monitor.comparison import Estimate, Ladder, Measure, ModelComparison, Place, Row, Spent, Switch
+from monitor.comparison import Comparison, Estimate, Ladder, Measure, ModelComparison, Place, Row, Spent, Switch
 from monitor.comparison_facts import Example
+from monitor.comparison_endings import endings_text
 from monitor.comparison_figures import DASH, bare, interval_text, place_text
+from monitor.comparison_measures import MEASURES
+from monitor.comparison_switch import size_text
+from monitor.comparison_weights import has_other_prompt
 from monitor.comparison_words import order_text
 from monitor.results import Status, Verdict
 
@@ -22,6 +26,12 @@ def symbol(status: Status) -> str:
 def measures(model: ModelComparison) -> tuple[Measure, ...]:
     """The measures that somebody has a value of."""
     return tuple(ranking.measure for ranking in model.rankings)
+
+
+def measured(comparison: Comparison) -> tuple[Measure, ...]:
+    """The measures that stand in some table of the report."""
+    shown = {measure.name for model in comparison.models for measure in measures(model)}
+    return tuple(one for one in MEASURES if one.name in shown)
 
 
 def order(model: ModelComparison, measure: Measure) -> str:
@@ -46,7 +56,7 @@ def ends(measure: Measure, one: Estimate) -> str:
     """The interval of a measured number, or that there is none; empty for exact ones."""
     if one.value is None or one.exact:
         return ""
-    return interval_text(one, measure.unit) or "no interval"
+    return interval_text(one, measure.unit) or f"no interval, n {one.n}"
 
 
 def counted(one: Estimate) -> str:
@@ -75,14 +85,21 @@ def change(usd: float | None) -> str:
     return DASH if usd is None else f"{usd:+.2f}" if usd == round(usd, 2) else f"{usd:+.3g}"
 
 
+def thousand(one: Switch) -> str:
+    """What 1,000 requests of the measured size cost more or less."""
+    return DASH if one.per_thousand_change_usd is None else f"{one.per_thousand_change_usd:+.2g}"
+
+
 def percent(ratio: float | None) -> str:
     """A ratio of prices as the change in percent."""
     return DASH if ratio is None else f"{ratio - 1:+.0%}"
 
 
-def times(ratio: float | None) -> str:
-    """A ratio of speeds."""
-    return "not sure" if ratio is None else f"x {bare(ratio, '')}"
+def times(ratio: float | None, timed: bool) -> str:
+    """A ratio of speeds; a dash where there is none of both."""
+    if ratio is None:
+        return "not sure" if timed else DASH
+    return f"x {bare(ratio, '')}"
 
 
 def money(spent: Spent) -> str:
@@ -94,9 +111,8 @@ def money(spent: Spent) -> str:
 
 
 def outcomes(row: Row) -> str:
-    """How requests ended, most frequent first."""
-    pairs = sorted(row.outcomes.items(), key=lambda pair: (-pair[1], pair[0]))
-    return ", ".join(f"{n} {outcome}" for outcome, n in pairs) or DASH
+    """How requests ended: those that count, which sum to n of availability, and those that do not."""
+    return endings_text(row.endings) if row.outcomes else DASH
 
 
 def examples(row: Row, n_endpoints: int) -> Sequence[Example]:
@@ -110,6 +126,23 @@ def switches(model: ModelComparison) -> Sequence[Switch]:
     for one in sorted(model.switches, key=lambda one: (one.from_, *_by_money(one), one.to)):
         found.setdefault(one.from_, []).append(one)
     return [one for some in found.values() for one in some[:_GOALS]]
+
+
+def switch_note(model: ModelComparison) -> str:
+    """What the table of switches leaves out and how it counts: only what applies."""
+    counts: dict[str, int] = {}
+    for one in model.switches:
+        counts[one.from_] = counts.get(one.from_, 0) + 1
+    parts = (
+        [f"The {_GOALS} cheapest endpoints that pass, for each."] if max(counts.values(), default=0) > _GOALS else []
+    )
+    parts.append("Prices as declared.")
+    size = next((one.size for one in model.switches if one.size is not None), None)
+    if size is not None:
+        parts.append(f"1,000 requests {size_text(size)}.")
+    if any(one.timed for one in model.switches):
+        parts.append("Speeds are new over old; “not sure” where the intervals leave open which is faster.")
+    return " ".join(parts)
 
 
 def _by_money(one: Switch) -> tuple[bool, float]:
@@ -144,7 +177,8 @@ def _steps(model: ModelComparison) -> Iterator[tuple[float, Step]]:
         kl = row.estimates["kl"]
         if kl.value is not None:
             text, ends = bare(kl.value, "nats"), _ends(kl.low, kl.high)
-            yield kl.value, Step(name=row.endpoint.name, kind="endpoint", text=text, ends=ends)
+            kind = "endpoint (other prompt)" if has_other_prompt(row.verdicts) else "endpoint"
+            yield kl.value, Step(name=row.endpoint.name, kind=kind, text=text, ends=ends)
 
 
 def _ends(low: float | None, high: float | None) -> str:

@@ -2,13 +2,16 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 
 from markupsafe import Markup
 
-from monitor.comparison import Estimate, Measure, ModelComparison
+from monitor.comparison import Estimate, Measure, ModelComparison, Row
 from monitor.comparison_figures import bare, interval_text, one_line
+from monitor.comparison_measures import measure as measure_called
+from monitor.comparison_order import can_be_placed
+from monitor.comparison_weights import has_other_prompt, thresholds
 
 _LEFT, _WIDTH, _RIGHT, _ROW = 210, 400, 190, 24
 _UNDER_WORDS, _UNDER_NOTHING = 34, 10
@@ -18,7 +21,10 @@ _LABEL = 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Mark:
-    """One line of a picture. ``kind`` is the class of its marks in the style sheet."""
+    """One line of a picture. ``kind`` is the class of its marks in the style sheet.
+
+    ``faint`` marks are drawn hollow: they have no interval, or are no distance of weights.
+    """
 
     name: str
     kind: str
@@ -26,6 +32,7 @@ class _Mark:
     low: float | None
     high: float | None
     text: str
+    faint: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,16 +68,21 @@ def forest(model: ModelComparison, measure: Measure) -> Markup:
 
 def _mark(name: str, kind: str, one: Estimate, measure: Measure) -> _Mark:
     assert one.value is not None  # noqa: S101  # asked for those that have one
-    text = f"{bare(one.value, measure.unit)} {interval_text(one, measure.unit)}".strip()
-    return _Mark(name=name, kind=kind, value=one.value, low=one.low, high=one.high, text=text)
+    placed = can_be_placed(one)
+    text = f"{bare(one.value, measure.unit)} {interval_text(one, measure.unit) if placed else _few(one)}".strip()
+    return _Mark(name=name, kind=kind, value=one.value, low=one.low, high=one.high, text=text, faint=not placed)
+
+
+def _few(one: Estimate) -> str:
+    return f"(no interval, n {one.n})"
 
 
 def ladder(model: ModelComparison) -> Markup:
     """Divergences of the endpoints between those of the calibrated variants, on a logarithmic scale."""
-    rows = [(row.endpoint.name, row.estimates["kl"]) for row in model.rows if row.estimates["kl"].value is not None]
+    rows = [row for row in model.rows if row.estimates["kl"].value is not None]
     if not rows:
         return Markup()
-    marks = [_ladder_mark(name, "endpoint", one.value or 0.0, one.low, one.high) for name, one in rows]
+    marks = [_endpoint_mark(row) for row in rows]
     rungs = model.ladder.rungs if model.ladder else ()
     marks += [
         _ladder_mark(rung.name, "faithful" if rung.faithful else "degraded", rung.value, rung.low, rung.high)
@@ -83,16 +95,22 @@ def ladder(model: ModelComparison) -> Markup:
     return _svg(marks, lines, scale, title)
 
 
+def _endpoint_mark(row: Row) -> _Mark:
+    made = _mark(row.endpoint.name, "endpoint", row.estimates["kl"], measure_called("kl"))
+    other = has_other_prompt(row.verdicts)
+    return replace(made, faint=made.faint or other, text=f"{made.text}{' (other prompt)' if other else ''}")
+
+
 def _ladder_mark(name: str, kind: str, value: float, low: float | None, high: float | None) -> _Mark:
     ends = "" if low is None or high is None else f" [{low:.2g}, {high:.2g}]"
     return _Mark(name=name, kind=kind, value=value, low=low, high=high, text=f"{value:.2g}{ends}")
 
 
 def _limits(model: ModelComparison) -> Iterator[_Line]:
-    told = [v for row in model.rows for v in row.verdicts if v.detector == "logprob_fidelity" and v.threshold]
-    for value in sorted({one.threshold for one in told if one.threshold}):
+    told = [thresholds(v) for row in model.rows for v in row.verdicts if v.detector == "logprob_fidelity"]
+    for value in sorted({tolerated for tolerated, _ in told if tolerated}):
         yield _Line(kind="tolerated", value=value, text=f"tolerated {value:.2g}")
-    for value in sorted({float(one.details["fail_nats"]) for one in told if one.details.get("fail_nats")}):
+    for value in sorted({fails for _, fails in told if fails}):
         yield _Line(kind="fails", value=value, text=f"fails above {value:.2g}")
 
 
@@ -160,7 +178,7 @@ def _lines(lines: Sequence[_Line], scale: _Scale, top: int, bottom: int) -> Iter
 def _rows(marks: Sequence[_Mark], scale: _Scale, top: int) -> Iterator[str]:
     for number, mark in enumerate(marks):
         y, x = top + _ROW * number + 10, _x(scale.place(mark.value))
-        yield f'<g class="{mark.kind}">'
+        yield f'<g class="{mark.kind}{" faint" if mark.faint else ""}">'
         yield f'<text x="{_LEFT - 12}" y="{y + 4}" text-anchor="end">{_text(_short(mark.name))}</text>'
         if mark.low is not None and mark.high is not None:
             ends = f'x1="{_x(scale.place(mark.low))}" x2="{_x(scale.place(mark.high))}" y1="{y}" y2="{y}"'
@@ -184,4 +202,3 @@ def _short(name: str) -> str:
 
 def _text(text: str) -> str:
     return escape(one_line(text))
-

@@ -12,8 +12,10 @@ from jobs import compare_cells as cells
 from jobs.compare_charts import forest
 from monitor.comparison import Comparison, ModelComparison
 from monitor.comparison_figures import estimate_text, one_line, place_text, span_text, stamp, visible
-from monitor.comparison_measures import MEASURES, measure
-from monitor.comparison_words import order_text
+from monitor.comparison_glossary import glossary
+from monitor.comparison_measures import measure
+from monitor.comparison_weights import ladder_text, served
+from monitor.comparison_words import advice, order_text, sections, tested
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~&!])")
 _LINKS = re.compile(r"(?<=:)(?=//)|(?<=www)(?=\.)|(?<=@)", re.IGNORECASE)
@@ -77,13 +79,16 @@ def _known(comparison: Comparison) -> dict[str, Any]:
         return forest(model, measure(name))
 
     return {
-        "comparison": comparison, "title": title_of(comparison), "all_measures": MEASURES, "chart": chart,
+        "comparison": comparison, "title": title_of(comparison), "all_measures": cells.measured(comparison),
+        "chart": chart, "advice": advice, "tested": tested, "sections": sections, "served": served,
+        "ladder_text": ladder_text, "glossary": glossary(comparison), "switch_note": cells.switch_note,
         "measures": cells.measures, "symbol": cells.symbol, "estimate": estimate_text, "place": cells.shown_place,
         "place_text": place_text,
         "order": cells.order,
         "value": cells.value, "ends": cells.ends, "counted": cells.counted,
         "order_text": order_text, "span": span_text, "stamp": stamp, "effect": cells.effect,
         "threshold": cells.threshold, "change": cells.change, "percent": cells.percent, "times": cells.times,
+        "thousand": cells.thousand,
         "money": cells.money, "outcomes": cells.outcomes, "rungs": cells.rungs,
         "examples": cells.examples, "switches": cells.switches,
     }  # fmt: skip

@@ -10,6 +10,7 @@ from jobs import compare_cells as cells
 from jobs.verdict_table import SYMBOLS
 from monitor.comparison import Comparison, ModelComparison
 from monitor.comparison_figures import estimate_text, one_line, place_text, span_text
+from monitor.comparison_words import advice, sections, tested
 
 
 def view(comparison: Comparison) -> Group:
@@ -21,8 +22,12 @@ def view(comparison: Comparison) -> Group:
 
 def _model(model: ModelComparison) -> Iterator[RenderableType]:
     yield _plain(model.model, "bold")
-    for sentence in model.words:
-        yield _plain(f"- {sentence}")
+    yield _plain(advice(model), "bold")
+    yield _plain(tested(model))
+    for section in sections(model):
+        yield _plain(f"{section.title}:", "bold")
+        for sentence in section.sentences:
+            yield _plain(f"- {sentence}")
     yield Text()
     # One table per measure: numbers with their intervals do not fit beside each other on 80 columns.
     for measure in cells.measures(model):

@@ -8,6 +8,7 @@ from rich.table import Table
 from jobs.verdict_table import SYMBOLS
 from monitor.codec import plain
 from monitor.results import Verdict
+from monitor.stats.posterior import posterior_text
 
 _SHOWN = 3
 
@@ -31,7 +32,7 @@ def identified_table(rows: Sequence[dict[str, Any]]) -> Table:
         shown.add_column(name)
     for one in rows:
         symbol, colour = SYMBOLS[one["status"]]
-        schemes = [f"{each['name']} {each['posterior']:.3g}" for each in one["schemes"][:_SHOWN]]
+        schemes = [f"{each['name']} {posterior_text(each['posterior'])}" for each in one["schemes"][:_SHOWN]]
         share = "–" if one["share"] is None else (
             f"{one['share']:.0%} ({one['share_low']:.0%} to {one['share_high']:.0%})"
         )  # fmt: skip

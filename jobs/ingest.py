@@ -17,7 +17,7 @@ from typing import TextIO
 
 import orjson
 
-from jobs.ingest_lines import LINE_BYTES, lines
+from jobs.ingest_lines import LINE_BYTES, lines_in
 from jobs.ingest_send import send
 from jobs.store_client import client_for
 from jobs.version import version
@@ -75,7 +75,7 @@ def exchanges_of(lines: Iterable[bytes], tally: Tally, *, keep: bool, log: TextI
             continue
         n_read += 1
     if tally.refused and not n_read:
-        log.write("no line could be read: give one JSON object a line (`jq -c .` makes lines of a document or a list)\n")
+        log.write("no line could be read: give one JSON object a line (`jq -c .` makes lines of a document)\n")
 
 
 def events_in(line: bytes, *, keep: bool) -> list[Exchange]:
@@ -186,7 +186,7 @@ def run(
         When the store does not answer; what was read stays in the spool and goes with the next ingest of that name.
     """
     chosen, tally = endpoint_of(config, endpoint), Tally()
-    found = list(exchanges_of(lines(source), tally, keep=keep, log=sys.stderr))
+    found = list(exchanges_of(lines_in(source), tally, keep=keep, log=sys.stderr))
     mine = [one for one in found if any_model or of_model(one, chosen)]
     tally.other_model = len(found) - len(mine)
 

@@ -1,12 +1,11 @@
 """Lines of a log: a file or standard input, plain or gzip, one line in memory at a time."""
 
 import gzip
-import io
 import sys
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any
 
 from monitor.errors import UsageError
 
@@ -15,7 +14,7 @@ LINE_BYTES = 16 * 2**20
 _GZIP, _MARK = b"\x1f\x8b", b"\xef\xbb\xbf"
 
 
-def lines(source: Path) -> Iterator[bytes]:
+def lines_in(source: Path) -> Iterator[bytes]:
     """Yield the lines of `source` (``-`` is standard input). Of a line longer than `LINE_BYTES` only the beginning.
 
     Raises
@@ -34,7 +33,7 @@ def lines(source: Path) -> Iterator[bytes]:
         yield from _told(source, file)
 
 
-def _told(source: Path, file: BinaryIO) -> Iterator[bytes]:
+def _told(source: Path, file: Any) -> Iterator[bytes]:
     try:
         yield from lines_of(file)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -47,13 +46,10 @@ def _unreadable(source: Path, error: OSError) -> UsageError:
     return UsageError(f"{source}: cannot be read: {error.strerror}; give the path of a log, or - for standard input")
 
 
-def lines_of(file: BinaryIO) -> Iterator[bytes]:
-    """Yield the lines of an open file, plain or gzip, without a byte order mark."""
-    whole = io.BufferedReader(file)  # type: ignore[type-var]  # anything with readinto
-    if whole.peek(2)[:2] == _GZIP:
-        whole = gzip.GzipFile(fileobj=whole)  # type: ignore[assignment]  # it has readline too
-    first = whole.readline(LINE_BYTES + 2).removeprefix(_MARK)
-    line = first
+def lines_of(file: Any) -> Iterator[bytes]:
+    """Yield the lines of an open buffered file, plain or gzip, without a byte order mark."""
+    whole: Any = gzip.GzipFile(fileobj=file) if file.peek(2)[:2] == _GZIP else file
+    line: bytes = whole.readline(LINE_BYTES + 2).removeprefix(_MARK)
     while line:
         yield line
         rest = line

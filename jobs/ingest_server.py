@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
@@ -39,6 +39,8 @@ def app(receiver: Receiver) -> Starlette:
                 await asyncio.to_thread(receiver.take, found)
             except RefusedError as error:
                 return _json({"error": str(error)}, error.status)
+            except ClientDisconnect:  # half a body is nothing, and nobody reads the answer
+                return _json({"error": "the body ended early"}, 400)
             except StoreError as error:  # of the spool: nothing was taken
                 return _json({"error": str(error)}, 503)
             receiver.tally.refused += refused

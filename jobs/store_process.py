@@ -20,7 +20,7 @@ from jobs.clock import SystemClock
 from jobs.configured_reads import configured_reads
 from jobs.listening import listening
 from jobs.reload import Following
-from jobs.store_upkeep import Housekeeping
+from jobs.store_upkeep import EVERY_S, Housekeeping
 from jobs.version import version
 from monitor.config_fields import Address
 from monitor.config_store import StoreConfig, is_loopback
@@ -68,7 +68,7 @@ class _Server(uvicorn.Server):
 
 def serve(
     config: StoreConfig, port: int, *, ready: Callable[[str], None], clock: Clock | None = None,
-    file: Following | None = None,
+    file: Following | None = None, upkeep_every_s: float = EVERY_S,
 ) -> None:  # fmt: skip
     """Serve the store until SIGINT or SIGTERM; then checkpoint and close it.
 
@@ -84,6 +84,8 @@ def serve(
         Says when something is too old; None is the system's.
     file
         Where `config` comes from: retention and snapshots follow it.
+    upkeep_every_s
+        Real seconds between two passes over the files.
 
     Raises
     ------
@@ -119,7 +121,7 @@ def serve(
             server_header=False, timeout_graceful_shutdown=10, ssl_certfile=config.tls_certificate,
             ssl_keyfile=config.tls_key,
         )  # fmt: skip
-        with file.followed() if file else nullcontext(), Housekeeping(store, current, clock).going_on():
+        with file.followed() if file else nullcontext(), Housekeeping(store, current, clock).going_on(upkeep_every_s):
             _Server(server, lambda: ready(config.url_at(address))).run(sockets=[listener])
 
 

@@ -73,8 +73,7 @@ class _Run:
     ) -> None:  # fmt: skip
         self._config, self._entry, self._store, self._wanted, self._console = config, entry, store, wanted, console
         self._suite = find(store, name, keeping=not wanted.dry)
-        at = SystemClock().now().isoformat()
-        self._run, self._resumed = begun(store, entry.endpoint, self._suite, wanted, at)
+        self._run, self._resumed = begun(store, entry.endpoint, self._suite, wanted, SystemClock().now())
         self._cases = cases_of(store, self._suite, self._run, wanted)
         self._functions = functions(self._cases, allowed=wanted.allow_python)
 

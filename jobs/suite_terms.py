@@ -4,6 +4,7 @@ import hashlib
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,9 @@ from monitor.suites.case import Suite, SuiteCase
 from monitor.suites.families.catalogue import instances
 from monitor.suites.outcome import Terms
 from monitor.types import Endpoint
+
+GOES_ON = timedelta(days=1)
+"""For how long a run that was not finished can be gone on with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,19 +49,22 @@ def run_key(endpoint: Endpoint, suite: Suite, wanted: Wanted) -> str:
     return hashlib.sha256(orjson.dumps(said, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
-def begun(store: SuiteStore, endpoint: Endpoint, suite: Suite, wanted: Wanted, at: str) -> tuple[Record, bool]:
-    """Return the record of the run to go on with, and whether it was begun before: one that was not finished.
+def begun(store: SuiteStore, endpoint: Endpoint, suite: Suite, wanted: Wanted, at: datetime) -> tuple[Record, bool]:
+    """Return the record of a run, and whether it was begun before: the last of its key that was not finished.
 
-    A new one is kept at once, so that its instances are the same after a kill.
+    One that was begun longer ago than `GOES_ON` is let be: an endpoint of then may be another one now.
     """
     key = run_key(endpoint, suite, wanted)
     done = {one["run"] for one in store.of("done")}
-    open_ = [one for one in store.of("run") if one["key"] == key and one["run"] not in done]
+    open_ = [
+        one for one in store.of("run")
+        if one["key"] == key and one["run"] not in done and at - datetime.fromisoformat(one["started_at"]) <= GOES_ON
+    ]  # fmt: skip
     if open_ and not wanted.fresh:
         return open_[-1], True
     record: Record = {
         "kind": "run", "run": secrets.token_hex(8), "key": key, "endpoint": endpoint.name, "suite": suite.name,
-        "sha256": suite.sha256, "started_at": at, "seed": secrets.randbits(63),
+        "sha256": suite.sha256, "started_at": at.isoformat(), "seed": secrets.randbits(63),
     }  # fmt: skip
     return record, False
 

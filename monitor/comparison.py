@@ -76,7 +76,8 @@ class Ranking:
     """The order in one measure: endpoint names in tiers, best first; all of a tier are surely better than the next.
 
     Within a tier there are ties, which ``places`` by name tell. ``decided`` is False where no endpoint is surely better
-    than another: then there is no ranking. ``remarks`` say which pairs cannot be compared, and why.
+    than another: then there is no ranking. ``remarks`` say which pairs cannot be compared, and why. Those
+    ``without_interval`` have a value, but no place.
     """
 
     measure: Measure
@@ -85,14 +86,17 @@ class Ranking:
     decided: bool
     places: Mapping[str, Place] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
+    without_interval: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Since:
-    """From when an endpoint has failed or been suspect, as far as it was looked at.
+    """From when an endpoint has failed or been suspect, by the ``n_bad`` verdicts of the ``detector`` that names why.
 
     It began after ``last_good_at`` (None: never seen good in the window) and not later than ``first_bad_at``.
     """
+
+    detector: str
 
     first_bad_at: datetime
     last_good_at: datetime | None
@@ -101,15 +105,35 @@ class Since:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identified:
-    """What an identification says is served. ``share`` is that of the requests, with its 95% interval."""
+    """What an identification says is served. ``share`` is that of the requests, with its 95% interval.
+
+    ``full`` for golden weights in 16 bit or more, whichever engine and type they are served with; the posterior is
+    then that of all of these together.
+    """
 
     name: str
+    full: bool
     posterior: float
     share: float | None
     share_low: float | None
     share_high: float | None
     n_prompts: int
     verdict_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endings:
+    """How the requests of the window ended: ``good`` of ``n`` that count, and why the others of ``n`` did not.
+
+    ``faults`` sum to ``n - good``. Left out of ``n`` are those ``apart`` (by outcome, no fault of the endpoint) and the
+    ``n_maintenance`` of announced maintenance; where there are such, the reasons are not known and ``faults`` is None.
+    """
+
+    good: int
+    n: int
+    faults: Mapping[str, int] | None
+    apart: Mapping[str, int]
+    n_maintenance: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +166,7 @@ class Row:
     verdicts: tuple[Verdict, ...]
     probes: tuple[ProbeRuns, ...]
     outcomes: Mapping[str, int]
+    endings: Endings
     examples: tuple[Example, ...]
     spent: Spent
     fingerprint: Fingerprint | None
@@ -155,11 +180,21 @@ def is_good(row: Row) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RequestSize:
+    """Mean tokens of the answered requests. ``golden``: as golden counts prompts, else as the endpoints count."""
+
+    tokens_in: float
+    tokens_out: float
+    golden: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Switch:
     """What changes for a user who goes from one endpoint to another. None where a number is not known.
 
-    Prices are USD per million tokens; ``blended`` is at three prompt tokens for each output token. Ratios of speed are
-    new over old, and None too where the intervals leave open which of the two is faster.
+    Prices are USD per million tokens; ``blended`` is at three prompt tokens for each output token, ``per_thousand`` for
+    1,000 requests of the measured ``size``. Ratios of speed are new over old, and None too where the intervals leave
+    open which of the two is faster; ``timed`` where a speed is known of both.
     """
 
     from_: str
@@ -170,6 +205,10 @@ class Switch:
     blended_ratio: float | None
     ttft_ratio: float | None
     tps_ratio: float | None
+    timed: bool
+    size: RequestSize | None
+    per_thousand_change_usd: float | None
+    per_thousand_ratio: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

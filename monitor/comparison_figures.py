@@ -52,7 +52,7 @@ def estimate_text(measure: Measure, estimate: Estimate) -> str:
     counted = f"{estimate.k} of {estimate.n}: " if estimate.k is not None else ""
     ends = interval_text(estimate, measure.unit)
     if not ends and not estimate.exact:
-        ends = "(no interval)"
+        ends = f"(no interval, n {estimate.n})"
     return f"{counted}{bare(estimate.value, measure.unit)} {ends}".strip()
 
 

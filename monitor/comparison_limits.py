@@ -2,13 +2,23 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from monitor.comparison import Estimate, Row
+from monitor.comparison import Estimate, Ladder, Row
 from monitor.comparison_facts import Facts
+from monitor.comparison_figures import amount, rung_text
 from monitor.comparison_measures import newest
+from monitor.comparison_weights import not_judged
+from monitor.results import Verdict
 from monitor.summary import NO_HISTORY
 
 FULL_K = 20
 """Alternatives that public APIs give at most, and what a divergence from fewer of them is a lower bound of."""
+
+_MAY_HIDE = {
+    "availability": "up to {end} of requests may fail",
+    "faults": "up to {end} of complete answers may show a fault",
+    "tool_calls": "up to {end} of tool calls may be faulty",
+    "shape": "the shape of up to {end} of answers may have changed",
+}
 
 ALWAYS = (
     (
@@ -16,8 +26,12 @@ ALWAYS = (
         "do not overlap, which happens by chance in far less than one of 20 pairs."
     ),
     (
-        "A pass means: no further from golden than tolerated, on the prompts that were asked. They are short; long "
-        "contexts, rare prompts and other hours may differ."
+        "A pass of fidelity means: no further from golden than tolerated, on the prompts that were asked. They are "
+        "short; long contexts, rare prompts and other hours may differ."
+    ),
+    (
+        "A pass of availability, faults, tool_calls or shape means that no fault was shown, not that there is none: "
+        "what may be hidden is told for each endpoint."
     ),
     "Speed is that of single streams from the places named; prices are what was declared, not what was billed.",
 )
@@ -31,22 +45,49 @@ def row_limits(facts: Facts, found: Mapping[str, Estimate]) -> tuple[str, ...]:
 def _limits(facts: Facts, found: Mapping[str, Estimate]) -> Iterator[str]:
     if not facts.verdicts:
         yield "Nothing was judged."
+    why = not_judged(facts.verdicts)
+    if why is not None and facts.verdicts:
+        yield f"Its weights were not judged: {why}."
     for told in facts.verdicts:
+        if why is not None and why in told.reason:
+            continue
         if told.status == "inconclusive" and told.cause != NO_HISTORY:
             yield f"{told.detector} could not decide: {told.reason}."
     yield from _of_fidelity(facts, found["kl"])
+    yield from _hidden(facts)
     yield from _of_speed(facts, found["ttft_ms"])
     yield from _of_money(facts)
 
 
 def _of_fidelity(facts: Facts, kl: Estimate) -> Iterator[str]:
     told, audit = newest(facts, "logprob_fidelity"), newest(facts, "audit")
-    if told is not None and told.status == "pass" and told.mde is not None:
-        yield f"A divergence below {told.mde:.2g} nats may have gone unseen."
+    if told is not None and told.status == "pass" and told.mde is not None and kl.high is not None:
+        yield (
+            f"Its divergence may be up to {kl.high:.2g} nats (interval). One that is really there would be called one "
+            f"from about {told.mde:.2g} nats on, with 80% probability; less is tolerated."
+        )
     if kl.top_k is not None and kl.top_k < FULL_K:
         yield f"It lists {kl.top_k} alternatives per token: its divergence is a lower bound of that at {FULL_K}."
     if audit is not None and audit.details.get("blind_to"):
         yield f"Its audit could not see: {audit.details['blind_to']}."
+
+
+def _hidden(facts: Facts) -> Iterator[str]:
+    """What the passes of detectors that only look for faults may hide, as far as their intervals reach."""
+    found = [
+        f"{text.format(end=amount(end, 'share'))} (n {told.n})" for told in facts.verdicts
+        if told.status == "pass" and told.detector in _MAY_HIDE
+        for text, end in [(_MAY_HIDE[told.detector], _end(told))] if end is not None
+    ]  # fmt: skip
+    if found:
+        yield f"Newest verdicts, no fault shown; yet {'; '.join(found)}."
+
+
+def _end(told: Verdict) -> float | None:
+    """The end of the interval at which most is wrong."""
+    if told.detector == "availability":
+        return None if told.low is None else 1 - told.low
+    return told.high
 
 
 def _of_speed(facts: Facts, speed: Estimate) -> Iterator[str]:
@@ -64,9 +105,23 @@ def _of_money(facts: Facts) -> Iterator[str]:
         yield "Its prices are not declared in full: costs are not known."
 
 
-def model_limits(rows: Sequence[Row]) -> tuple[str, ...]:
+def model_limits(rows: Sequence[Row], ladder: Ladder | None = None) -> tuple[str, ...]:
     """What holds for all endpoints of a model."""
-    return (*ALWAYS, *_places(rows))
+    return (*ALWAYS, *_of_divergence(rows, ladder), *_places(rows))
+
+
+def _of_divergence(rows: Sequence[Row], ladder: Ladder | None) -> Iterator[str]:
+    """What a divergence within the tolerance does not exclude."""
+    passing = [kl.threshold for row in rows if (kl := row.estimates["kl"]).value is not None and kl.threshold]
+    if not passing:
+        return
+    rungs = ladder.rungs if ladder else ()
+    within = [rung_text(one) for one in rungs if not one.faithful and one.value <= max(passing)]
+    here = f" (on the ladder: {', '.join(within)})" if within else ""
+    yield (
+        f"A divergence that is tolerated (up to {max(passing):.2g} nats) does not exclude 8-bit weights{here}: KL "
+        "alone does not tell them from 16 bits there, an identification can."
+    )
 
 
 def _places(rows: Sequence[Row]) -> Iterator[str]:

@@ -18,8 +18,9 @@ MEASURES: tuple[Measure, ...] = (
     Measure(name="prompt_match", title="Prompt tokens right", unit="share", better="higher",
             definition="Answers whose count of prompt tokens is that of the golden template and tokenizer, k of n."),
     Measure(name="availability", title="Availability", unit="share", better="higher",
-            definition="Complete answers of all requests, k of n. Rate limits, wrong keys and what else is no fault of "
-                       "the endpoint are left out of n."),
+            definition="Requests of the window that got a complete answer with usable tool calls, k of n. Rate limits, "
+                       "wrong keys, maintenance and what else is no fault of the endpoint are not in n; they are "
+                       "listed apart."),
     Measure(name="tools", title="Tool calls faulty", unit="share", better="lower",
             definition="Answers to tool cases with a fault, k of n; the interval allows for answers to one case."),
     Measure(name="ttft_ms", title="TTFT", unit="ms", better="lower",

@@ -56,9 +56,14 @@ def _enough_alternatives(better: Estimate, worse: Estimate) -> bool:
     return better.top_k is None or worse.top_k is None or better.top_k >= worse.top_k
 
 
+def can_be_placed(one: Estimate) -> bool:
+    """Whether anything can be told of its order: a value without an interval may be anywhere."""
+    return one.value is not None and (one.exact or (one.low is not None and one.high is not None))
+
+
 def places(measure: Measure, estimates: Mapping[str, Estimate]) -> dict[str, Place]:
-    """The place of each endpoint that was measured, by name."""
-    known = {name for name, one in estimates.items() if one.value is not None}
+    """The place of each endpoint by name: of those with an interval (or an exact value), others have none."""
+    known = {name for name, one in estimates.items() if can_be_placed(one)}
     better = _pairs(measure, estimates)
     return {
         name: Place(
@@ -90,11 +95,14 @@ def ranking(measure: Measure, estimates: Mapping[str, Estimate]) -> Ranking:
         tiers=tuple(tuple(ordered[start:end]) for start, end in zip([0, *ends], ends, strict=False)),
         unmeasured=tuple(sorted(name for name, one in estimates.items() if one.value is None)),
         decided=bool(better), places=found, remarks=_remarks(measure, estimates),
+        without_interval=tuple(
+            sorted(name for name, one in estimates.items() if one.value is not None and not can_be_placed(one))
+        ),
     )  # fmt: skip
 
 
 def _remarks(measure: Measure, estimates: Mapping[str, Estimate]) -> tuple[str, ...]:
-    known = [(name, one) for name, one in sorted(estimates.items()) if one.value is not None]
+    known = [(name, one) for name, one in sorted(estimates.items()) if can_be_placed(one)]
     found: dict[str, list[str]] = {}
     for (name, one), (other_name, other) in combinations(known, 2):
         why = incomparable(measure, one, other)

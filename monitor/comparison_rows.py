@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from monitor.codec import encode
 from monitor.comparison import Comparison, Estimate, Ladder, ModelComparison, Place, Ranking, Row, Spent
+from monitor.comparison_endings import endings
 from monitor.comparison_facts import Facts
 from monitor.comparison_limits import model_limits, row_limits
 from monitor.comparison_measures import MEASURES, OPERATION, WEIGHTS, estimates
@@ -49,9 +50,10 @@ def _model(name: str, facts: Sequence[Facts], ladder: Ladder | None) -> ModelCom
     by_measure = {one.name: {key: own[one.name] for key, own in found.items()} for one in MEASURES}
     standing = {one.name: places(one, by_measure[one.name]) for one in MEASURES}
     rows = sorted((_row(one, found[one.endpoint.name], standing) for one in facts), key=_key)
+    fitting = _fitting(ladder, rows)
     model = ModelComparison(
         model=name, rows=tuple(rows), rankings=tuple(_rankings(by_measure)), switches=tuple(switches(rows)),
-        ladder=_fitting(ladder, rows), limits=model_limits(rows),
+        ladder=fitting, limits=model_limits(rows, fitting),
     )  # fmt: skip
     return replace(model, words=tuple(words(model)))
 
@@ -72,13 +74,19 @@ def _row(facts: Facts, found: Mapping[str, Estimate], standing: Mapping[str, Map
     name, told = facts.endpoint.name, concluding(facts.verdicts)
     summary = summarise(told)
     return Row(
-        endpoint=facts.endpoint, status=summary.status, fidelity=_fidelity(told), causes=summary.causes,
+        endpoint=facts.endpoint, status=summary.status, fidelity=_fidelity(told), causes=_specific(summary.causes),
         reason=summary.reason, since=since(facts), identified=identified(facts), estimates=found,
         places={measure: of_all[name] for measure, of_all in standing.items() if name in of_all},
-        verdicts=facts.verdicts, probes=facts.probes, outcomes=facts.outcomes, examples=facts.examples,
+        verdicts=facts.verdicts, probes=facts.probes, outcomes=facts.outcomes, endings=endings(facts),
+        examples=facts.examples,
         spent=_spent(facts), fingerprint=facts.fingerprint, limits=row_limits(facts, found),
         incidents=facts.incidents,
     )  # fmt: skip
+
+
+def _specific(causes: Sequence[str]) -> tuple[str, ...]:
+    """Leave out what another cause says more of: `weights` beside `weights: Q4_0`."""
+    return tuple(one for one in causes if not any(other.startswith(f"{one}:") for other in causes))
 
 
 def _fidelity(verdicts: Sequence[Verdict]) -> Status:

@@ -3,14 +3,18 @@
 from collections.abc import Iterator, Sequence
 
 from monitor.causes import explain
-from monitor.comparison import Identified, Row, Since, Switch, is_good
+from monitor.comparison import Identified, RequestSize, Row, Since, Switch, is_good
 from monitor.comparison_facts import Facts, Judgement
 from monitor.comparison_measures import measure, newest
-from monitor.comparison_order import surely_better
+from monitor.comparison_order import can_be_placed, surely_better
 from monitor.results import Verdict
-from monitor.types import Endpoint
+from monitor.stats.hypotheses import FAITHFUL
+from monitor.types import ANSWERED, Endpoint
 
 _BAD = frozenset({"fail", "suspect"})
+_SPEEDS = ("ttft_ms", "tps")
+FULL = "golden weights in 16 bit or more"
+"""Name of what an identification calls full precision."""
 PROMPTS_PER_OUTPUT = 3
 """Prompt tokens for each output token in a blended price; the mix that public comparisons use."""
 
@@ -25,21 +29,23 @@ def since(facts: Facts) -> Since | None:
     if not bad:
         return None
     detector = cause.detector if cause is not None else bad[0]
-    return _unbroken(facts.past.get(detector, ())) or _unbroken(_as_past(newest(facts, detector)))
+    past = facts.past.get(detector, ())
+    return _unbroken(detector, past) or _unbroken(detector, _as_past(newest(facts, detector)))
 
 
 def _as_past(told: Verdict | None) -> tuple[Judgement, ...]:
     return () if told is None else (Judgement(at=told.at, status=told.status, cause=told.cause),)
 
 
-def _unbroken(past: Sequence[Judgement]) -> Since | None:
-    first, n = None, 0
+def _unbroken(detector: str, past: Sequence[Judgement]) -> Since | None:
+    first, good, n = None, None, 0
     for one in reversed(past):
         if one.status == "pass":
-            return None if first is None else Since(first_bad_at=first, last_good_at=one.at, n_bad=n)
+            good = one.at
+            break
         if one.status in _BAD:
             first, n = one.at, n + 1
-    return None if first is None else Since(first_bad_at=first, last_good_at=None, n_bad=n)
+    return None if first is None else Since(detector=detector, first_bad_at=first, last_good_at=good, n_bad=n)
 
 
 def identified(facts: Facts) -> Identified | None:
@@ -49,8 +55,11 @@ def identified(facts: Facts) -> Identified | None:
     if told is None or not schemes:
         return None
     first, share = schemes[0], told.details
+    full, families = first.get("family") == FAITHFUL, told.details.get("families") or {}
     return Identified(
-        name=str(first["name"]), posterior=float(first["posterior"]), share=share.get("share"),
+        name=FULL if full else str(first["name"]), full=full,
+        posterior=float(families.get(FAITHFUL, first["posterior"]) if full else first["posterior"]),
+        share=share.get("share"),
         share_low=share.get("share_low"), share_high=share.get("share_high"),
         n_prompts=int(share.get("n_prompts") or told.n), verdict_id=told.verdict_id,
     )  # fmt: skip
@@ -58,21 +67,50 @@ def identified(facts: Facts) -> Identified | None:
 
 def switches(rows: Sequence[Row]) -> Iterator[Switch]:
     """From every endpoint that fails or is suspect to every good one."""
+    size = request_size(rows)
     for old in rows:
         for new in rows if old.status in _BAD else ():
             if is_good(new):
-                yield _switch(old, new)
+                yield _switch(old, new, size)
 
 
-def _switch(old: Row, new: Row) -> Switch:
+def request_size(rows: Sequence[Row]) -> RequestSize | None:
+    """Mean size of the answered requests of those who count prompts as golden does, else of all who count."""
+    counting = [row for row in rows if _n_counted(row) > 0]
+    as_golden = [row for row in counting if row.estimates["prompt_match"].value == 1.0]
+    chosen = as_golden or counting
+    n = sum(map(_n_counted, chosen))
+    if n == 0:
+        return None
+    return RequestSize(
+        tokens_in=sum(row.spent.tokens_in for row in chosen) / n,
+        tokens_out=sum(row.spent.tokens_out for row in chosen) / n, golden=bool(as_golden),
+    )  # fmt: skip
+
+
+def _n_counted(row: Row) -> int:
+    return sum(n for outcome, n in row.outcomes.items() if outcome in ANSWERED) - row.spent.n_uncounted
+
+
+def _switch(old: Row, new: Row, size: RequestSize | None) -> Switch:
     blended = blended_usd(old.endpoint), blended_usd(new.endpoint)
+    thousand = _thousand_usd(old.endpoint, size), _thousand_usd(new.endpoint, size)
     return Switch(
         from_=old.endpoint.name, to=new.endpoint.name,
         price_in_change_usd=_change(old.endpoint.price_in_usd, new.endpoint.price_in_usd),
         price_out_change_usd=_change(old.endpoint.price_out_usd, new.endpoint.price_out_usd),
         blended_change_usd=_change(*blended), blended_ratio=_ratio(*blended),
         ttft_ratio=_sure_ratio("ttft_ms", old, new), tps_ratio=_sure_ratio("tps", old, new),
+        timed=any(can_be_placed(old.estimates[name]) and can_be_placed(new.estimates[name]) for name in _SPEEDS),
+        size=size, per_thousand_change_usd=_change(*thousand), per_thousand_ratio=_ratio(*thousand),
     )  # fmt: skip
+
+
+def _thousand_usd(endpoint: Endpoint, size: RequestSize | None) -> float | None:
+    """USD for 1,000 requests of this size."""
+    if size is None or endpoint.price_in_usd is None or endpoint.price_out_usd is None:
+        return None
+    return (size.tokens_in * endpoint.price_in_usd + size.tokens_out * endpoint.price_out_usd) / 1000
 
 
 def _sure_ratio(name: str, old: Row, new: Row) -> float | None:

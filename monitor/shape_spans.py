@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from monitor.shape_traffic import bare
+from monitor.shape_traffic import EARLIEST, LATEST, bare
 from monitor.types import Choice, Exchange, Outcome, Request, ToolCall
 from monitor.wire.finish import normalised
 
@@ -135,7 +135,7 @@ def _nanoseconds(value: Any) -> int | None:
         found = int(value)
     except (TypeError, ValueError, OverflowError):
         return None
-    return found if 0 < found < 4 * 10**18 else None
+    return found if EARLIEST * 10**9 <= found < LATEST * 10**9 else None
 
 
 def _seconds(value: Any) -> float | None:

@@ -23,7 +23,8 @@ _AT = ("time", "timestamp", "created_at", "started_at", "start_time", "startTime
 _ELAPSED_MS = ("duration_ms", "latency_ms", "elapsed_ms", "response_time_ms")
 _TTFT_MS = ("ttft_ms", "time_to_first_token_ms")
 _STATUS = ("status", "status_code", "http_status")
-_LATEST = 4e9
+EARLIEST, LATEST = 946_684_800, 4_000_000_000
+"""Seconds since 1970 of times that are believed: 2000 to 2096. A run of year 9999 would be the newest for ever."""
 
 
 class NoEventError(ValueError):
@@ -145,10 +146,11 @@ def moment(stamp: Any) -> datetime | None:
     if isinstance(stamp, str):
         try:
             at = datetime.fromisoformat(stamp)
-            return at.replace(tzinfo=at.tzinfo or UTC).astimezone(UTC)
+            at = at.replace(tzinfo=at.tzinfo or UTC).astimezone(UTC)
         except (ValueError, OverflowError):  # the first and the last day of the calendar, seen from elsewhere
             return None
-    if isinstance(stamp, bool) or not isinstance(stamp, int | float) or not stamp > 0:
+        return at if EARLIEST <= at.timestamp() < LATEST else None
+    if isinstance(stamp, bool) or not isinstance(stamp, int | float):
         return None
-    seconds = stamp / 1000 if stamp > _LATEST else stamp
-    return datetime.fromtimestamp(seconds, UTC) if seconds < _LATEST else None
+    seconds = stamp / 1000 if stamp > LATEST else stamp
+    return datetime.fromtimestamp(seconds, UTC) if EARLIEST <= seconds < LATEST else None

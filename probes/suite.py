@@ -6,7 +6,7 @@ Nothing is streamed.
 Costs: without a file 25 requests, about 100 tokens in each, at most 750 tokens out; with one what the file says.
 What can mislead it: cases whose oracle is wrong (the detector holds answers against golden's, which fail then too);
 oracles that need golden's answers, or the customer's own Python, are not graded here but by `weighmaster suite run`.
-Of cases that are not of the privacy class `keep` neither words nor answers leave this probe: only grades.
+Neither words nor answers leave this probe, whatever the privacy class of a case: only grades.
 Source: docs/suites.md.
 """
 
@@ -70,22 +70,20 @@ class PrivateSuite:
             return named("generated", (), families)
         return _read(self.file, _bytes(self.file))
 
-    def cases(self, seed: int) -> dict[str, tuple[SuiteCase, int]]:
-        """Return what one run asks, by the name of the request: case and number of the attempt."""
+    def cases(self, seed: int) -> dict[str, SuiteCase]:
+        """Return what one run asks, by the name of the request."""
         suite = self.suite()
         fresh = instances(suite.generated, self._secret(), str(seed))
         found = {}
         for case in (*suite.cases, *fresh):
             mark = _mark(suite, case, seed)
             for attempt in range(case.repeats):
-                found[attempt_name(mark, attempt, case.weight)] = (case, attempt)
+                found[attempt_name(mark, attempt, case.weight)] = case
         return found
 
     def requests(self, seed: int) -> tuple[Request, ...]:
         """Build the requests."""
-        return tuple(
-            case.request(name, _seed(name, seed)) for name, (case, _) in self.cases(seed).items()
-        )  # fmt: skip
+        return tuple(case.request(name, _seed(name, seed)) for name, case in self.cases(seed).items())
 
     def cost(self) -> Cost:
         """What one run costs at most."""
@@ -99,7 +97,7 @@ class PrivateSuite:
     def _graded(self, captures: Sequence[Capture], exchanges: Sequence[Exchange], seed: int) -> ProbeResult:
         cases = self.cases(seed)
         kept = [
-            _kept(capture, exchange, *cases[exchange.request.prompt_id])
+            _bare(capture, exchange, cases[exchange.request.prompt_id])
             for capture, exchange in zip(captures, exchanges, strict=True) if exchange.request is not None
         ]  # fmt: skip
         shown = tuple(exchange for _, exchange in kept)
@@ -116,14 +114,11 @@ class PrivateSuite:
         return b"" if self.secret_file is None else _bytes(self.secret_file)
 
 
-def _kept(capture: Capture, exchange: Exchange, case: SuiteCase, _attempt: int) -> tuple[Capture, Exchange]:
-    """Capture and exchange with the grade in the name of the request; without words unless the case says `keep`."""
+def _bare(capture: Capture, exchange: Exchange, case: SuiteCase) -> tuple[Capture, Exchange]:
+    """Capture and exchange without words, and with the grade in the name of the request."""
     request = exchange.request
     assert request is not None  # noqa: S101  # it was just asked
     name = graded_name(request.prompt_id, case.grade(exchange).passed)
-    if case.privacy == "keep":
-        named_so = replace(request, prompt_id=name)
-        return replace(capture, request=named_so), replace(exchange, request=named_so)
     bare = Request(prompt_id=name, messages=(), max_tokens=request.max_tokens, stream=False)
     return (
         replace(capture, request=bare, sent=b"", reads=(), headers=(), error=None),

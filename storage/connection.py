@@ -164,7 +164,7 @@ class Database:
     def renew(self) -> None:
         """Have the next use open the file anew, once those under way have ended.
 
-        DuckDB keeps a little of every deletion in memory until then: about a kilobyte of each batch, for ever.
+        Until then DuckDB keeps some kilobytes of memory for every batch that replaces rows (docs/benchmarks.md).
         """
         with self._gate:
             self._broken = True

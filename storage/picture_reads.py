@@ -37,10 +37,11 @@ FROM verdicts v JOIN other o ON o.endpoint = v.endpoint AND o.detector = v.detec
 WHERE v.at >= $since AND (o.other_at IS NULL OR v.at > o.other_at) GROUP BY 1, 2 ORDER BY 1, 2
 """
 
+_RANKED = ("pass", "inconclusive", "suspect", "fail")
 _CELLS = """
 SELECT v.endpoint, v.detector, (epoch_us(v.at) - epoch_us($since::TIMESTAMPTZ)) // $width AS bucket,
-       arg_max(v.status, list_position(['pass', 'inconclusive', 'suspect', 'fail'], v.status)) AS status,
-       median(v.effect) AS effect
+       max(CASE v.status WHEN 'fail' THEN 3 WHEN 'suspect' THEN 2 WHEN 'inconclusive' THEN 1 ELSE 0 END) AS rank,
+       avg(v.effect) AS effect
 FROM verdicts v WHERE v.at >= $since AND v.at < $until GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
 """
 
@@ -95,10 +96,11 @@ FROM runs r WHERE r.started_at >= $since AND r.started_at < $until GROUP BY 1, 2
 """
 
 _DAYS = """
-SELECT e.endpoint, CAST(e.at AT TIME ZONE 'UTC' AS DATE)::VARCHAR AS "day",
-       coalesce(sum(e.prompt_tokens), 0)::BIGINT AS tokens_in,
-       coalesce(sum(e.completion_tokens), 0)::BIGINT AS tokens_out
-FROM exchanges e WHERE e.at >= $since GROUP BY 1, 2 ORDER BY 1, 2
+SELECT strftime(make_timestamp(day * 86400000000), '%Y-%m-%d') AS "day", tokens_in, tokens_out FROM (
+    SELECT epoch_us(e.at) // 86400000000 AS day, coalesce(sum(e.prompt_tokens), 0)::BIGINT AS tokens_in,
+           coalesce(sum(e.completion_tokens), 0)::BIGINT AS tokens_out
+    FROM exchanges e WHERE e.at >= $since GROUP BY 1
+) ORDER BY 1
 """
 
 _WAITING = "SELECT count(*) AS n, min(u.started_at) AS oldest_at FROM unjudged u"
@@ -138,7 +140,7 @@ def _span(since: datetime | None, until: datetime | None, buckets: int) -> dict[
 
 
 def _standings(store: ReadStore, ask: Parameters) -> Callable[[], Any]:
-    """Since when every detector says what it says now, and its worst status and median effect per time bucket."""
+    """Since when every detector says what it says now, and its worst status and mean effect per time bucket."""
     since, until = ask.moment("since"), ask.moment("until")
     buckets = ask.number("buckets", default=14, high=MOST_CELLS)
 
@@ -151,7 +153,7 @@ def _standings(store: ReadStore, ask: Parameters) -> Callable[[], Any]:
         for row in database.read(_CELLS, **span):
             one = found.get((row["endpoint"], row["detector"]))
             if one is not None and row["bucket"] < buckets:
-                one["cells"][row["bucket"]] = {"status": row["status"], "effect": row["effect"]}
+                one["cells"][row["bucket"]] = {"status": _RANKED[row["rank"]], "effect": row["effect"]}
         return {"standings": plain(list(found.values()))}
 
     return read
@@ -222,7 +224,7 @@ def _declared(store: ReadStore, _ask: Parameters) -> Callable[[], Any]:
 
 
 def _spending(store: ReadStore, ask: Parameters) -> Callable[[], Any]:
-    """Tokens of each endpoint and UTC day, as endpoints counted them."""
+    """Tokens of each UTC day, as endpoints counted them."""
     since = ask.moment("since")
     return lambda: {"days": plain(_database(store).read(_DAYS, since=_given("since", since)))}
 

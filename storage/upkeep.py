@@ -80,7 +80,9 @@ class Upkeep:
             dropped = self._expire(now, retention)
             deleted = self._delete_numbers(now, retention.numbers) + self._forget(now, retention.captures)
         moved = sum(self._move(table, now - fresh) for table in KINDS)
-        return Done(moved=moved, joined=self._join(now.date()), dropped=dropped, deleted=deleted)
+        joined = self._join(now.date())
+        self._database.renew()
+        return Done(moved=moved, joined=joined, dropped=dropped, deleted=deleted)
 
     def _sweep(self) -> None:
         """Remove files that no row lists: of a pass that was killed, joined by the last pass, or too old."""

@@ -69,9 +69,10 @@ async def judge(folder: Path) -> None:
 def store(folder: Path) -> None:
     """The store."""
     from jobs.store_process import serve  # noqa: PLC0415  # the agent has none of it
+    from jobs.store_upkeep import EVERY_S  # noqa: PLC0415  # the agent has none of it
 
-    chosen = config(folder).store
-    serve(chosen, chosen.listen.port, ready=print, clock=SoakClock(folder))
+    chosen, clock = config(folder).store, SoakClock(folder)
+    serve(chosen, chosen.listen.port, ready=print, clock=clock, upkeep_every_s=EVERY_S / clock.speed)
 
 
 async def endpoints(folder: Path) -> None:

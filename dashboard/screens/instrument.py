@@ -53,7 +53,7 @@ class Declared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spending:
-    """Tokens by endpoint and day."""
+    """Tokens by day."""
 
     days: tuple[DayUsed, ...]
 

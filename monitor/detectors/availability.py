@@ -9,6 +9,7 @@ Source: outcomes and their classes in DESIGN section 5; Wilson interval.
 """
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
@@ -72,15 +73,22 @@ class Availability:
         return "suspect" if rate.value < self.target else "pass"
 
     def _finding(self, status: Status, rate: Rate, named: dict[str, int]) -> Finding:
-        faults = ", ".join(f"{count} x {fault}{HINTS.get(fault, '')}" for fault, count in named.items()) or "no faults"
+        own = [fault for fault in named if fault not in NOT_THE_ENDPOINTS_FAULT]
+        apart = [fault for fault in named if fault not in own]
+        faults = _counts(named, own) or "no faults"
+        faults += f"; not counted: {_counts(named, apart)}" if apart else ""
         reason = f"{rate.k} of {rate.n} exchanges good; {faults}"
         if status == "inconclusive":
             reason = f"too few exchanges to judge ({rate.n}, {self.min_n} needed); {faults}"
         return Finding(
-            status=status, cause=None if status == "pass" else ", ".join(named) or None, reason=reason,
+            status=status, cause=None if status == "pass" else ", ".join(own or apart) or None, reason=reason,
             effect=rate.value, low=rate.low, high=rate.high, n=rate.n, threshold=self.target,
             details={"faults": named, "k": rate.k},
         )  # fmt: skip
+
+
+def _counts(named: Mapping[str, int], faults: Sequence[str]) -> str:
+    return ", ".join(f"{named[fault]} x {fault}{HINTS.get(fault, '')}" for fault in faults)
 
 
 def _fault(exchange: Exchange) -> str | None:

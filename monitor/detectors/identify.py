@@ -28,6 +28,7 @@ from monitor.stats.checks import Floats
 from monitor.stats.hypotheses import FAITHFUL, GOLDEN, UNEXPLAINED, Candidate
 from monitor.stats.matched import Match
 from monitor.stats.matched_space import centred
+from monitor.stats.posterior import posterior_text
 from monitor.tolerances import FULL, precision_class
 
 _FULL_BITS = 16
@@ -191,8 +192,8 @@ def _sentence(found: Match, first: Candidate, status: Status, evidence: Evidence
     if first.pair and found.share is not None:
         return text + (
             f"{first.pair[0]} answers {found.share:.0%} of the requests ({found.share_low:.0%} to "
-            f"{found.share_high:.0%}) and {first.pair[1]} the others, posterior {first.posterior:.3g}; declared is "
-            f"{declared}"
+            f"{found.share_high:.0%}) and {first.pair[1]} the others, posterior {posterior_text(first.posterior)}; "
+            f"declared is {declared}"
         )
     family = "golden weights in 16 bit or more" if first.family == FAITHFUL else f"{first.name}{also}"
     share = ""
@@ -202,7 +203,8 @@ def _sentence(found: Match, first: Candidate, status: Status, evidence: Evidence
     posterior = sum(one.posterior for one in found.schemes if one.family == FAITHFUL) if (
         first.family == FAITHFUL
     ) else first.posterior  # fmt: skip
-    return text + f"what is served {verb} {family}{share}, posterior {posterior:.3g}; declared is {declared}"
+    sure = f"posterior {posterior_text(posterior)}"
+    return text + f"what is served {verb} {family}{share}, {sure}; declared is {declared}"
 
 
 def _dots(evidence: Evidence, variant: str) -> list[list[float]]:

@@ -86,7 +86,7 @@ def test_the_overview_says_who_is_faithful_and_shows_every_status_as_a_word(page
         ("–", "not judged yet"),
     ):
         assert re.search(rf"{re.escape(symbol)}\s+{word}", shown)
-    for words in ("0.312 nats [0.251, 0.382]", "weights", "incident since 52 min", "last run never"):
+    for words in ("0.312 nats [0.251, 0.382]", "weights", "weights since 52 min", "last run never"):
         assert words in shown
 
 
@@ -107,16 +107,7 @@ def test_the_overview_can_be_narrowed_and_the_address_says_so(page: Open, full: 
 def test_the_endpoint_page_shows_verdicts_with_their_numbers_charts_and_exchanges(page: Open, full: str) -> None:
     shown = page(full, "endpoint", name=DEGRADED)
     words = texts(shown)
-    for number in (
-        "lab/degraded",
-        "0.312 nats",
-        "[0.251, 0.382]",
-        "0.012 nats",
-        "240",
-        "120,000",
-        "9f86d081884c7d65",
-        "r-0007",
-    ):
+    for number in ("lab/degraded", "0.312 nats", "[0.251, 0.382]", "0.012 nats", "240", "120,000"):
         assert number in words
     assert charts(shown) == 4
     assert len(shown.dataframe[0].value) == 50
@@ -211,8 +202,8 @@ def test_a_link_to_what_is_gone_says_so(
 def test_a_verdict_without_runs_in_the_store_still_shows_its_numbers(page: Open, full: str) -> None:
     shown = page(full, "verdict", id=f"v-{DEGRADED}-logprob_fidelity")
     words = texts(shown)
-    for piece in ("lab/degraded", "0.312 nats [0.251, 0.382]", "No calibration is configured", "no longer kept",
-                  "weighmaster audit --from"):  # fmt: skip
+    numbers = ("lab/degraded", "0.312 nats [0.251, 0.382]", "9f86d081884c7d65", "r-0007")
+    for piece in (*numbers, "No calibration is configured", "no longer kept", "weighmaster audit --from"):
         assert piece in words
     assert charts(shown) == 3  # ladder of limits, effects, evidence
 

@@ -50,8 +50,8 @@ def take(folder: Path) -> int:
             joint = store.verdicts(QUANTISED, "fidelity", limit=1)["verdicts"][0]["verdict_id"]
             served = serving(store, budgets=budgets, ladders=ladders)
             with served as url, dashboard(url) as pages, chromium() as browser:
-                for name in PICTURES:
-                    (folder / f"{name}.webp").write_bytes(_picture(browser, pages, PICTURES[name], joint))
+                for name, what in PICTURES.items():
+                    (folder / f"{name}.webp").write_bytes(_picture(browser, pages, what, joint))
         finally:
             store.close()
     return sum(one.stat().st_size for one in folder.glob("*.webp"))

@@ -100,6 +100,7 @@ async def test_agents_measure_on_while_the_centre_is_down_and_nothing_is_lost_or
             centre.start("store")
             await until(lambda: min(done(store, one) for one in ("eu", "us")) > 8, "what had waited")
             fleet = await asyncio.to_thread(centre.ask, "fleet", "--json", "--store-url", store)
+            doctor = await asyncio.to_thread(agents[0].ask, "doctor", "--json", "--store-url", store)
             await until(lambda: "may not write" in agents[2].log("agent"), "the thief's refusal")
             for agent in agents[:2]:
                 await asyncio.to_thread(agent.end)
@@ -112,6 +113,8 @@ async def test_agents_measure_on_while_the_centre_is_down_and_nothing_is_lost_or
             times = sorted(at[:19] for where, endpoint, at in per_slot if (where, endpoint) == (vantage, name))
             assert len(times) == seconds_between(times[0], times[-1]) + 1, "every second has its row, the outage too"
     assert waiting(tmp_path / "eu" / "spool.sqlite") == waiting(tmp_path / "us" / "spool.sqlite") == 0
+    checks = {one["check"]: one for one in orjson.loads(doctor.splitlines()[0])["checks"]}
+    assert (checks["store"]["status"], checks["clock"]["status"]) == ("ok", "ok"), "with a token that reads nothing"
     found = orjson.loads(fleet)
     assert [one["vantage"] for one in found["agents"]] == ["eu", "us"]
     for one in found["agents"]:

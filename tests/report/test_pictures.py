@@ -14,9 +14,9 @@ from jobs.compare_page import html
 from jobs.publish import file_name
 from monitor.badge import badge, svg
 from monitor.comparison import ModelComparison
+from monitor.comparison_failing import nearest
 from monitor.comparison_measures import MEASURES, measure
 from monitor.comparison_rows import compare
-from monitor.comparison_words import nearest
 from tests.report.made import HOSTILE, LADDER, facts, told
 
 CHROMIUM = Path("/usr/bin/chromium")

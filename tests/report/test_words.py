@@ -9,7 +9,8 @@ from monitor.comparison_gather import gathered
 from monitor.comparison_measures import measure
 from monitor.comparison_order import ranking
 from monitor.comparison_rows import compare, concluding
-from monitor.comparison_words import order_text, switch_text
+from monitor.comparison_switch import switch_text
+from monitor.comparison_words import order_text
 from tests.report.made import LADDER, facts, known, logprobs, told, world
 from tests.storage.factories import START, endpoint, minutes, verdict
 

@@ -11,10 +11,12 @@ from typing import Any
 import orjson
 import pytest
 
-from jobs.ingest import LINE_BYTES, Tally, _of, events_in, exchanges_of
+from jobs.ingest import Tally, events_in, exchanges_of
+from jobs.ingest_lines import LINE_BYTES, lines_in, lines_of
 from jobs.ingest_server import _unpacked, keep_flushing
 from jobs.ingest_waiting import Receiver, RefusedError
 from monitor.codec import decode, encode
+from monitor.errors import UsageError
 from monitor.shape_traffic import NoEventError
 from monitor.types import Exchange
 from storage.spool import SqliteSpool
@@ -129,7 +131,7 @@ def test_a_log_that_speaks_of_spans_is_a_log() -> None:
 def test_a_line_that_is_too_long_is_one_refusal() -> None:
     tally = Tally()
     data = io.BytesIO(b"x" * (3 * LINE_BYTES) + b"\n" + orjson.dumps(line()) + b"\n")
-    found = list(exchanges_of(_of(data), tally, keep=False, log=io.StringIO()))
+    found = list(exchanges_of(lines_of(io.BufferedReader(data)), tally, keep=False, log=io.StringIO()))
     assert (len(found), tally.refused) == (1, 1)
 
 
@@ -141,6 +143,37 @@ def test_gzip_of_two_members_is_read_whole_and_half_of_one_is_refused() -> None:
         with pytest.raises(RefusedError) as refused:
             _unpacked(packed[:end], "gzip")
         assert refused.value.status == 400
+
+
+def taken(path: Path) -> tuple[int, int, str]:
+    tally, log = Tally(), io.StringIO()
+    found = list(exchanges_of(lines_in(path), tally, keep=False, log=log))
+    return len(found), tally.refused, log.getvalue()
+
+
+def test_rotated_logs_and_logs_with_a_mark_are_read(tmp_path: Path) -> None:
+    data = b"".join(orjson.dumps(line(at=at)) + b"\r\n" for at in range(3))
+    (tmp_path / "a.jsonl").write_bytes(b"\xef\xbb\xbf" + data)
+    (tmp_path / "a.jsonl.1.gz").write_bytes(gzip.compress(data) + gzip.compress(data[:-2]))
+    assert taken(tmp_path / "a.jsonl") == (3, 0, "")
+    assert taken(tmp_path / "a.jsonl.1.gz") == (6, 0, "")
+
+
+@pytest.mark.parametrize("spoilt", [lambda data: data[:-20], lambda data: data[:10] + b"xxx" + data[13:]])
+def test_damaged_gzip_is_said_to_be(tmp_path: Path, spoilt: Any) -> None:
+    path = tmp_path / "a.gz"
+    path.write_bytes(spoilt(gzip.compress(b"".join(orjson.dumps(line(at=at)) + b"\n" for at in range(50)))))
+    with pytest.raises(UsageError, match="damaged gzip"):
+        taken(path)
+
+
+def test_what_is_no_log_at_all_says_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "pretty.json").write_bytes(orjson.dumps(line(), option=orjson.OPT_INDENT_2))
+    n_found, _, told = taken(tmp_path / "pretty.json")
+    assert (n_found, told.splitlines()[-1].partition(":")[0]) == (0, "no line could be read")
+    for path, why in ((tmp_path, "directory"), (tmp_path / "none", "No such file")):
+        with pytest.raises(UsageError, match=f"{path}: cannot be read: .*{why}"):
+            taken(path)
 
 
 async def test_the_receiver_goes_on_and_loses_nothing_whatever_fails(tmp_path: Path) -> None:

@@ -255,6 +255,22 @@ async def test_what_the_spool_does_not_take_waits_on(
     assert receiver.flush() == 1
 
 
+async def test_a_sender_that_hangs_up_is_no_error_of_ours(receiver: Receiver) -> None:
+    sent: list[Any] = []
+    parts = iter([{"type": "http.request", "body": b"{", "more_body": True}, {"type": "http.disconnect"}])
+    headers = [(b"content-type", b"application/json"), (b"authorization", b"Bearer k")]
+    scope = {"type": "http", "method": "POST", "path": "/v1/traces", "headers": headers, "query_string": b""}
+
+    async def receive() -> Any:
+        return next(parts)
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    await app(receiver)(scope, receive, send)
+    assert (sent[0]["status"], receiver.waiting) == (400, [])
+
+
 def heir(receiver: Receiver) -> Receiver:
     """One that starts on the same spool, as after a kill."""
     return Receiver(endpoint=receiver.endpoint, spool=receiver.spool, name=receiver.name, vantage=receiver.vantage)

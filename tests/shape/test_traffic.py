@@ -85,7 +85,9 @@ def test_times(stamp: object) -> None:
     assert moment(stamp) == START
 
 
-@pytest.mark.parametrize("stamp", [None, True, -1, "soon", float("nan"), 1e30, {}])
+@pytest.mark.parametrize(
+    "stamp", [None, True, -1, 5, "soon", "9999-12-31T23:59:59Z", "0001-01-01T00:00:00+14:00", float("nan"), 1e30, {}]
+)
 def test_no_times(stamp: object) -> None:
     assert moment(stamp) is None
 

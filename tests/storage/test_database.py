@@ -4,11 +4,14 @@ import os
 import subprocess
 import sys
 import threading
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
 
+from monitor.config_store import RetentionConfig
 from monitor.errors import StoreError
 from storage.connection import Database
 from storage.migrations import MIGRATIONS
@@ -233,3 +236,20 @@ def test_times_do_not_depend_on_the_zone_of_the_machine(tmp_path: Path) -> None:
     assert store.last_runs()["runs"][0]["started_at"] == "2026-03-01T12:00:00Z"
     assert store.read("SELECT CAST(epoch(started_at) AS BIGINT) AS s FROM runs") == [{"s": 1772366400}]
     store.close()
+
+
+def test_upkeep_opens_the_file_anew_and_nobody_notices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[object] = []
+    connect = duckdb.connect
+
+    def counted(*given: Any, **named: Any) -> duckdb.DuckDBPyConnection:
+        opened.append(given)
+        return connect(*given, **named)
+
+    monkeypatch.setattr("storage.connection.duckdb.connect", counted)
+    with closing(DuckStore(tmp_path / "store.duckdb")) as store:
+        for n in range(3):
+            put(store, run_record(f"r{n}", at=minutes(n)))
+            store.upkeep(minutes(n), RetentionConfig())
+        assert store.counts()["runs"] == 3
+    assert len(opened) == 4

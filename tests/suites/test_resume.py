@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from jobs.suite_store import SuiteStore, key_name
@@ -80,10 +81,26 @@ def test_an_unfinished_run_is_no_ones_but_its_own(tmp_path: Path) -> None:
         assert len(one.posted) == 95
 
 
-def _cut(folder: Path, *, answers: int) -> None:
-    """Leave `answers` of a finished run, and no end: as if it had been killed then."""
+def test_what_was_begun_longer_than_a_day_ago_is_let_be(tmp_path: Path) -> None:
+    suite = tmp_path / "words.jsonl"
+    suite.write_text(cases(12))
+    with serving(lambda body: str(number(body))) as server:
+        config = write_config(tmp_path, server.url)
+        for days, asked in ((0.9, 7), (1.1, 12)):
+            weighmaster(*arguments(suite, config, "--fresh"))
+            _cut(tmp_path / "customers", answers=5, days=days)
+            server.posted.clear()
+            weighmaster(*arguments(suite, config))
+            assert len(server.posted) == asked
+
+
+def _cut(folder: Path, *, answers: int, days: float = 0) -> None:
+    """Leave `answers` of a finished run, and no end: as if it had been killed then, some days ago."""
+    begun = (datetime.now(UTC) - timedelta(days=days)).isoformat()
     with SuiteStore.opened(folder, "acme", KEYS["acme"]) as store:
-        kept = [one for one in store.records if one["kind"] in {"suite", "run"}] + store.of("answer")[:answers]
+        run = store.of("run")[-1] | {"started_at": begun}
+        own = [one for one in store.of("answer") if one["run"] == run["run"]]
+        kept = [*store.of("suite"), run, *own[:answers]]
     (folder / "acme.suites").unlink()
     with SuiteStore.opened(folder, "acme", KEYS["acme"]) as store:
         store.append(kept)

@@ -1,0 +1,61 @@
+"""Words of a report that not everybody knows: those that stand in it, with what they mean."""
+
+import re
+from collections.abc import Iterator
+
+from monitor.comparison import Comparison
+from monitor.faults.catalogue import FAULTS
+
+_TERMS = (
+    ("pass", "nothing was found wrong, as far as was measured; of detectors that look for faults: none was shown"),
+    ("suspect", "beyond what is tolerated, not far enough to fail"),
+    ("inconclusive", "could not be decided, which is no pass"),
+    (
+        "nats",
+        "unit of a divergence (natural logarithm): at 0.24 nats a token that golden would draw is on average e^0.24 = "
+        "1.27 times less likely at the endpoint",
+    ),
+    (
+        "joint evidence",
+        "the logarithm of an e-value over all runs since the last pass: a faithful endpoint gets above x by chance "
+        "with a probability of at most e^-x (11 nats: 1 in 60,000)",
+    ),
+    ("posterior", "probability of a scheme once the answers were seen, out of all known schemes and “none of these”"),
+    ("TTFT", "time to first token, in milliseconds"),
+    ("Tokens per second", "of one stream, after the first token"),
+    ("broken_tool_call", "a complete answer whose tool call cannot be parsed"),
+    ("truncated", "the connection closed before the answer was complete"),
+    ("rate_limited", "refused for too many requests (HTTP 429): not the endpoint's fault, not counted"),
+    ("http_5xx", "the endpoint answered with an error of its own"),
+    ("stream_unasked", "a sign of bad_framing: a stream came although none was asked for"),
+    ("accounting", "detector: are prompts as many tokens long as golden's template and tokenizer make them?"),
+    ("availability", "detector: were answers complete and usable?"),
+    ("fidelity", "detector: joins the evidence on what is served over all runs"),
+    ("faults", "detector: does a complete answer break the protocol?"),
+    ("shape", "detector: are answers longer, looped or mixed, beside earlier ones or golden's?"),
+    ("identify", "detector: which known way to change the weights explains the answers?"),
+    ("logprob_fidelity", "detector: how far are next-token probabilities from golden's?"),
+    ("logprob_history", "detector: have probabilities changed since earlier runs?"),
+    ("speed_shift", "detector: has the endpoint become slower or faster?"),
+)
+
+
+def glossary(comparison: Comparison) -> list[tuple[str, str]]:
+    """Terms that stand in a report, each with its meaning; last the places from which was asked."""
+    text = "\n".join(_texts(comparison))
+    if not text:
+        return []
+    terms = (*_TERMS, *((one.name, f"{one.title}: {one.symptom}") for one in FAULTS))
+    found = [(term, meaning) for term, meaning in terms if re.search(rf"\b{re.escape(term)}\b", text)]
+    return [*found, *((place, "the place from which was asked, as configured (`vantage`)")
+                      for place in comparison.vantages)]  # fmt: skip
+
+
+def _texts(comparison: Comparison) -> Iterator[str]:
+    for model in comparison.models:
+        yield from (*model.words, *model.limits)
+        yield from (one.measure.title for one in model.rankings)
+        for row in model.rows:
+            yield from row.limits
+            for told in row.verdicts:
+                yield f"{told.detector} {told.status} {told.reason}"

@@ -1,0 +1,150 @@
+"""What is known of the weights behind an endpoint, and where nothing is, why: as a sentence and as a table."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from monitor.causes import OF_PROMPT, explain
+from monitor.comparison import Ladder, ModelComparison, Row
+from monitor.comparison_figures import DASH, plural, stamp
+from monitor.comparison_measures import WEIGHTS
+from monitor.results import Verdict
+from monitor.stats.posterior import posterior_text
+
+SURE = 0.9
+"""Posterior from which on a scheme is named in a sentence."""
+_ACCOUNTING, _KL = "accounting", "logprob_fidelity"
+
+
+def of(verdicts: Sequence[Verdict], detector: str) -> Verdict | None:
+    """The verdict of a detector; None where it gave none."""
+    return next((one for one in verdicts if one.detector == detector), None)
+
+
+def has_other_prompt(verdicts: Sequence[Verdict]) -> bool:
+    """Whether the model behind an endpoint gets another prompt than golden does."""
+    cause = explain(verdicts)
+    return cause is not None and cause.cause in OF_PROMPT
+
+
+def prompt_fault(verdicts: Sequence[Verdict]) -> str | None:
+    """Say what is wrong with the prompt, and how that shows; None where nothing is."""
+    if not has_other_prompt(verdicts):
+        return None
+    counted = of(verdicts, _ACCOUNTING)
+    if counted is None or counted.status != "fail":
+        return "the prompt that the model gets is not the one that golden gets"
+    lead = "a part of the prompt never reaches the model" if counted.details.get("missing") else (
+        "the prompt that the model gets is not the one that golden gets"
+    )  # fmt: skip
+    return f"{lead}: {counted.reason}"
+
+
+def not_judged(verdicts: Sequence[Verdict]) -> str | None:
+    """Say why the weights of an endpoint were not judged; None where they were."""
+    if has_other_prompt(verdicts):
+        return "its prompt is not golden's, and answers to another prompt tell nothing of the weights"
+    looked = [one for one in verdicts if one.detector in WEIGHTS]
+    if any(one.status != "inconclusive" for one in looked):
+        return None
+    if not looked:
+        return "nothing that looks at the weights has run"
+    return next((one.reason for one in looked if one.detector == _KL), looked[0].reason)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    """One line of the table of what is served: text for each cell, a dash where nothing is known."""
+
+    endpoint: str
+    declared: str
+    served: str
+    posterior: str
+    share: str
+    n_prompts: str
+    remark: str
+
+
+def served(row: Row) -> Served:
+    """What an identification says of an endpoint, or why none says anything."""
+    found, why, told = row.identified, not_judged(row.verdicts), of(row.verdicts, "identify")
+    declared = row.endpoint.precision or "not declared"
+    if found is None or why is not None:
+        asked = "not asked (probe `identify`)" if told is None else told.reason
+        remark = f"weights not judged: {why}" if why else asked
+        return Served(endpoint=row.endpoint.name, declared=declared, served=DASH, posterior=DASH, share=DASH,
+                      n_prompts=DASH, remark=remark)  # fmt: skip
+    return Served(
+        endpoint=row.endpoint.name, declared=declared, served=found.name, posterior=posterior_text(found.posterior),
+        share=share_text(row) or DASH, n_prompts=str(found.n_prompts),
+        remark="" if told is None or told.status != "inconclusive" else "not sure enough to decide",
+    )  # fmt: skip
+
+
+def share_text(row: Row) -> str:
+    """Return which requests are served so, with the interval; empty where not known."""
+    found = row.identified
+    if found is None or found.share is None or found.share_low is None or found.share_high is None:
+        return ""
+    which = "all requests" if found.share_high >= 1 else "a part of the requests"
+    return f"{which} (estimate {found.share:.0%}, 95% interval {found.share_low:.0%} to {found.share_high:.0%})"
+
+
+def is_named(row: Row) -> bool:
+    """Whether an identification names a scheme, so that no ladder is needed to guess one."""
+    return row.identified is not None and row.identified.posterior >= SURE
+
+
+def thresholds(told: Verdict | None) -> tuple[float | None, float | None]:
+    """Nats up to which a divergence is tolerated, and above which it fails; None where not known."""
+    if told is None:
+        return None, None
+    fails = told.details.get("fail_nats")
+    return told.threshold, float(fails) if isinstance(fails, int | float) else None
+
+
+def thresholds_text(told: Verdict | None) -> str:
+    """Say what the two thresholds of a divergence mean; empty where they are not known."""
+    tolerated, fails = thresholds(told)
+    if tolerated is None or fails is None:
+        return ""
+    return (
+        f"An interval wholly below {tolerated:.2g} passes, since faithful engines differ by as much; one wholly above "
+        f"{fails:.2g} fails; one wholly above {tolerated:.2g} only is suspect."
+    )
+
+
+def n_prompts(row: Row) -> int | None:
+    """Prompts that the divergence of an endpoint is a mean over."""
+    told = of(row.verdicts, _KL)
+    n = told.details.get("n_prompts") if told is not None else None
+    return n if isinstance(n, int) else None
+
+
+def prompts_text(ladder: Ladder, rows: Sequence[Row]) -> str:
+    """Say how many prompts a ladder and the endpoints were measured with."""
+    asked = sorted({n for row in rows if (n := n_prompts(row)) is not None})
+    here = f", {asked[0] if len(asked) == 1 else f'{asked[0]} to {asked[-1]}'} here" if asked else ""
+    return f"{plural(ladder.n_prompts, 'prompt') if ladder.n_prompts else 'other prompts'}{here}"
+
+
+def ladder_text(model: ModelComparison) -> str:
+    """Say how to read the picture of the ladder: what stands in it, both thresholds, and how far to trust a place."""
+    return " ".join(_ladder(model))
+
+
+def _ladder(model: ModelComparison) -> Iterator[str]:
+    yield "How far next-token probabilities are from golden's; diamonds are the endpoints with their intervals."
+    if model.ladder is None:
+        yield "The model is not calibrated here (weighmaster reference calibrate), so no variants stand beside them."
+    else:
+        yield (
+            "Circles are faithful engines, crosses variants of the golden weights that were degraded on purpose, "
+            f"measured on {stamp(model.ladder.at)}. They were measured with {prompts_text(model.ladder, model.rows)}: "
+            "where an endpoint stands between them is approximate; what it serves is told by an identification."
+        )
+    known = [row for row in model.rows if row.estimates["kl"].value is not None]
+    told = (thresholds_text(of(row.verdicts, _KL)) for row in known)
+    yield from dict.fromkeys(text for text in told if text)
+    other = [row.endpoint.name for row in known if has_other_prompt(row.verdicts)]
+    if other:
+        yield f"{', '.join(other)}: drawn hollow, as the distance is that of another prompt, not of weights."
