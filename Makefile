@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 ARGS ?=
 
-.PHONY: demo test screenshots units soak test-vllm lint bench bench-wire bench-store bench-peers bench-stats clean
+.PHONY: demo test screenshots units soak test-vllm test-serve lint bench bench-wire bench-store bench-peers bench-stats clean
 
 $(STAMP): pyproject.toml constraints.txt Makefile
 	$(PYTHON) -m venv $(VENV)
@@ -29,6 +29,10 @@ test: $(STAMP) lint
 test-vllm: $(STAMP)  ## The golden engines against a real vLLM: 3.4 GB to install once, some minutes.
 	tests/engines/install_vllm.sh
 	nice -n 5 $(BIN)/pytest -m vllm -s tests/engines/test_vllm.py
+
+test-serve: $(STAMP)  ## The capability matrix of a real `transformers serve`; some minutes.
+	tests/engines/install_transformers_serve.sh $(BIN)/python
+	nice -n 5 $(BIN)/pytest -m serve -s tests/engines/test_transformers_serve.py
 
 screenshots: $(STAMP)  ## The tour through the dashboard, into docs/screens (needs Debian's chromium).
 	$(BIN)/python -m tests.dashboard.tour docs/screens

@@ -22,8 +22,8 @@ from monitor.types import Exchange
 
 T = TypeVar("T")
 
-TIMEOUT = httpx.Timeout(5.0, connect=2.0)
-"""Seconds. A page must say soon that the store is silent, and must outlast one slow query."""
+TIMEOUT = httpx.Timeout(15.0, connect=2.0)
+"""Seconds. A page must say soon that nobody listens, and must outlast a comparison of 200 endpoints."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ from jobs import evidence_folder
 from jobs.audit import KIND, Audit, listens_to, looking
 from jobs.audit_report import Budget
 from jobs.clock import SystemClock
+from jobs.drawing import Drawn
 from jobs.endpoints_now import exit_code
 from jobs.evidence_folder import Kept
 from jobs.golden_answers import GoldenAnswers
@@ -122,7 +123,10 @@ def _computed(config: Config, kept: Kept, golden: dict[str, Scorer], console: Co
 
 
 def _require_one_run(verdict: Verdict, config: Config) -> None:
-    """Refuse a verdict that rests on more than its own runs."""
+    """Refuse a verdict that rests on more than its own runs, or whose runs hold no words."""
+    if verdict.detector == "suite":
+        raise UsageError(f"{verdict.verdict_id}: runs of a suite keep no words that golden could be asked again; "
+                         f"weighmaster probe {verdict.endpoint} --kind suite asks all anew")  # fmt: skip
     detector = next((one for one in config.detectors if one.kind == verdict.detector), None)
     looks_back = detector is not None and detector.looks_back > 0
     if isinstance(detector, JudgesAlone):
@@ -142,10 +146,11 @@ def _side(
     name = probed.endpoint.reference
     tolerances = tolerances_for(config.references[name], scorer.fingerprint) if name and scorer else None
     wanting = [one for one in config.detectors if one.kind in kinds]
-    side = golden_side(probed.records, scorer, wanting, tolerances=tolerances)
+    drawn: Drawn = {}
+    side = golden_side(probed.records, scorer, wanting, tolerances=tolerances, drawn=drawn)
     if not paired:
         return side
-    return replace(side, answers=asyncio.run(GoldenAnswers().of(probed.records[0], wanting, scorer)))
+    return replace(side, answers=asyncio.run(GoldenAnswers().of(probed.records[0], wanting, scorer, drawn)))
 
 
 def _judged(

@@ -5,17 +5,19 @@ from dataclasses import dataclass
 
 from jobs.verdict_table import SYMBOLS
 from monitor.comparison import Comparison, Estimate, Ladder, Measure, ModelComparison, Place, Row, Spent, Switch
-from monitor.comparison_facts import Example
 from monitor.comparison_endings import endings_text
+from monitor.comparison_facts import Example
 from monitor.comparison_figures import DASH, bare, interval_text, place_text
 from monitor.comparison_measures import MEASURES
 from monitor.comparison_switch import size_text
 from monitor.comparison_weights import has_other_prompt
 from monitor.comparison_words import order_text
 from monitor.results import Status, Verdict
+from monitor.stats.posterior import posterior_text
 
 _EXAMPLES, _EXAMPLES_OF_MANY, _FEW = 8, 2, 10
 _GOALS = 3
+_POSTERIOR = "coarser_posterior"
 
 
 def symbol(status: Status) -> str:
@@ -68,6 +70,8 @@ def effect(told: Verdict) -> str:
     """The size that a verdict measured, with its interval."""
     if told.effect is None:
         return DASH
+    if told.statistic == _POSTERIOR:
+        return f"coarser: {posterior_text(told.effect)}"
     unit = "share" if told.unit == "share" else "nats" if told.unit == "nats" else ""
     ends = "" if told.low is None or told.high is None else f" [{bare(told.low, unit)}, {bare(told.high, unit)}]"
     return f"{bare(told.effect, unit)}{ends}" + ("" if unit == "share" else f" {told.unit}")
@@ -77,6 +81,8 @@ def threshold(told: Verdict) -> str:
     """What a verdict compared its effect with."""
     if told.threshold is None:
         return DASH
+    if told.statistic == _POSTERIOR:
+        return f"{told.threshold:.3g}"
     return bare(told.threshold, "share") if told.unit == "share" else f"{told.threshold:.3g}"
 
 

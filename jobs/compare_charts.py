@@ -97,8 +97,7 @@ def ladder(model: ModelComparison) -> Markup:
 
 def _endpoint_mark(row: Row) -> _Mark:
     made = _mark(row.endpoint.name, "endpoint", row.estimates["kl"], measure_called("kl"))
-    other = has_other_prompt(row.verdicts)
-    return replace(made, faint=made.faint or other, text=f"{made.text}{' (other prompt)' if other else ''}")
+    return replace(made, faint=made.faint or has_other_prompt(row.verdicts))
 
 
 def _ladder_mark(name: str, kind: str, value: float, low: float | None, high: float | None) -> _Mark:

@@ -15,7 +15,7 @@ from monitor.comparison_figures import estimate_text, one_line, place_text, span
 from monitor.comparison_glossary import glossary
 from monitor.comparison_measures import measure
 from monitor.comparison_weights import ladder_text, served
-from monitor.comparison_words import advice, order_text, sections, tested
+from monitor.comparison_words import advice, order_text, scope, sections
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~&!])")
 _LINKS = re.compile(r"(?<=:)(?=//)|(?<=www)(?=\.)|(?<=@)", re.IGNORECASE)
@@ -80,7 +80,7 @@ def _known(comparison: Comparison) -> dict[str, Any]:
 
     return {
         "comparison": comparison, "title": title_of(comparison), "all_measures": cells.measured(comparison),
-        "chart": chart, "advice": advice, "tested": tested, "sections": sections, "served": served,
+        "chart": chart, "advice": advice, "scope": scope, "sections": sections, "served": served,
         "ladder_text": ladder_text, "glossary": glossary(comparison), "switch_note": cells.switch_note,
         "measures": cells.measures, "symbol": cells.symbol, "estimate": estimate_text, "place": cells.shown_place,
         "place_text": place_text,

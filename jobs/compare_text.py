@@ -10,7 +10,7 @@ from jobs import compare_cells as cells
 from jobs.verdict_table import SYMBOLS
 from monitor.comparison import Comparison, ModelComparison
 from monitor.comparison_figures import estimate_text, one_line, place_text, span_text
-from monitor.comparison_words import advice, sections, tested
+from monitor.comparison_words import advice, scope, sections
 
 
 def view(comparison: Comparison) -> Group:
@@ -23,7 +23,7 @@ def view(comparison: Comparison) -> Group:
 def _model(model: ModelComparison) -> Iterator[RenderableType]:
     yield _plain(model.model, "bold")
     yield _plain(advice(model), "bold")
-    yield _plain(tested(model))
+    yield _plain(scope(model))
     for section in sections(model):
         yield _plain(f"{section.title}:", "bold")
         for sentence in section.sentences:

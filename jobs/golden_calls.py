@@ -21,10 +21,13 @@ class CallingClient:
     async def send(self, request: Request) -> Capture:
         """Answer `request`; an answer in which calls can be read has them as calls."""
         capture = await self.inner.send(request)
-        if not request.tools or len(capture.reads) != 1:
+        if not request.tools or len(capture.reads) != 1 or capture.status != 200:
             return capture
-        body = orjson.loads(capture.body)
-        message = body["choices"][0]["message"]
+        try:
+            body = orjson.loads(capture.body)
+            message = body["choices"][0]["message"]
+        except (orjson.JSONDecodeError, LookupError, TypeError):  # no answer: the decoder will say what it is
+            return capture
         said = parse(message.get("content") or "", self.family, request.tools)
         if not said.tool_calls or message.get("tool_calls"):
             return capture

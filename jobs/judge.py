@@ -113,7 +113,7 @@ class Judge:
             return
         own = replace(
             own, predictions=predictions, suite_golden=await self._suites.of(record, scorer),
-            answers=await self._answers.of(record, detectors, scorer),
+            answers=await self._answers.of(record, detectors, scorer, self._drawn),
         )  # fmt: skip
         neighbours, their_views = await self._neighbours(record)
         golden = replace(own, views={**their_views, **own.views})

@@ -18,6 +18,7 @@ from pydantic import SecretStr
 
 from jobs.clock import SystemClock
 from jobs.configured_reads import configured_reads
+from jobs.heap import one_heap
 from jobs.listening import listening
 from jobs.reload import Following
 from jobs.store_upkeep import EVERY_S, Housekeeping
@@ -98,6 +99,7 @@ def serve(
     if token is None and not is_loopback(host):
         raise StoreError(f"{host} can be reached from other machines, and there is no token: set one, or use 127.0.0.1")
     _check_tls(config)
+    one_heap()
     clock = clock or SystemClock()
     with closing(listening(host, port)) as listener, closing(DuckStore(Path(config.path))) as store:
         address = Address(host=host, port=listener.getsockname()[1])

@@ -11,7 +11,7 @@ from monitor.tools.draws import ToolDraws, WantsToolDraws
 from monitor.types import Request
 from reference.tool_parsers.families import family_of, parse
 
-_SEED = 20_261_130
+SEED = 20_261_130
 _FREE = frozenset({None, "auto"})
 
 
@@ -32,7 +32,7 @@ def tool_draws(
     asked = _asked(own)
     if not wanted or family is None:
         return {}
-    found = draw_new(asked, scorer, wanted, {} if drawn is None else drawn, seed=_SEED)
+    found = draw_new(asked, scorer, wanted, {} if drawn is None else drawn, seed=SEED)
     return {name: _read(some, asked[name], scorer.tokenizer, family) for name, some in found.items()}
 
 
@@ -45,9 +45,19 @@ def _asked(records: Sequence[RunRecord]) -> dict[str, Request]:
     requests = [one.request for record in records for one in record.exchanges if one.request and one.answered]
     return {
         case_id_of(request): request for request in requests
-        if request.tools and request.temperature == 1 and request.top_p in {None, 1}
-        and not isinstance(choice := case_of(request).tool_choice, Mapping) and choice in _FREE
+        if request.tools and draws_plainly(request) and is_free(request)
     }  # fmt: skip
+
+
+def draws_plainly(request: Request) -> bool:
+    """Whether `request` wants what golden draws: temperature 1, all of the distribution."""
+    return request.temperature == 1 and request.top_p in {None, 1}
+
+
+def is_free(request: Request) -> bool:
+    """Whether `request` leaves it to the model whether to call a tool."""
+    choice = case_of(request).tool_choice
+    return not isinstance(choice, Mapping) and choice in _FREE
 
 
 def _read(drawn: Sequence[Sequence[int]], request: Request, tokenizer: Tokenizer, family: str) -> ToolDraws:

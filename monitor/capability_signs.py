@@ -58,7 +58,8 @@ def stop(asked: Variants) -> Told:
     if not all(text in one.choice.content for one in asked["control"] for text in texts):
         return None, "the answer without `stop` does not hold the text"
     if any(text in one.choice.content for one in asked["test"] for text in texts):
-        return False, "the stop text stands in the answer"
+        ends = all(one.choice.content.rstrip().endswith(tuple(texts)) for one in asked["test"])
+        return False, "the answer ends with the stop text" if ends else "the stop text stands in the answer"
     reached = {_compact(one.choice.content.partition(text)[0]) for one in asked["control"] for text in texts}
     if not all(_compact(one.choice.content) in reached for one in asked["test"]):
         return None, "the answer does not come as far as the stop text"

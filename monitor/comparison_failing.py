@@ -137,7 +137,7 @@ def _identified(row: Row) -> str:
     return (
         f" Of all known ways to change the weights, {found.name} explains its answers best (posterior "
         f"{posterior_text(found.posterior)} after {plural(found.n_prompts, 'prompt')})."
-        + (f" So served: {which}." if which else "")
+        + (f" Served so: {which}." if which else "")
     )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from monitor.comparison import Comparison
-from monitor.faults.catalogue import FAULTS
+from monitor.faults.catalogue import CATALOGUE
 
 _TERMS = (
     ("pass", "nothing was found wrong, as far as was measured; of detectors that look for faults: none was shown"),
@@ -12,18 +12,21 @@ _TERMS = (
     ("inconclusive", "could not be decided, which is no pass"),
     (
         "nats",
-        "unit of a divergence (natural logarithm): at 0.24 nats a token that golden would draw is on average e^0.24 = "
-        "1.27 times less likely at the endpoint",
+        "unit of a divergence, by natural logarithms: at 0.24 golden's tokens are on average 1.27 x less likely",
     ),
     (
         "joint evidence",
-        "the logarithm of an e-value over all runs since the last pass: a faithful endpoint gets above x by chance "
-        "with a probability of at most e^-x (11 nats: 1 in 60,000)",
+        "log of an e-value over all runs since the last pass: chance gets above x with probability e^-x at most",
     ),
     ("posterior", "probability of a scheme once the answers were seen, out of all known schemes and “none of these”"),
     ("TTFT", "time to first token, in milliseconds"),
     ("Tokens per second", "of one stream, after the first token"),
     ("broken_tool_call", "a complete answer whose tool call cannot be parsed"),
+    (
+        "template",
+        "the text around the messages that the model reads, such as its default system prompt; cause of a fail",
+    ),
+    ("coarser", "posterior of all schemes with fewer bits than declared"),
     ("truncated", "the connection closed before the answer was complete"),
     ("rate_limited", "refused for too many requests (HTTP 429): not the endpoint's fault, not counted"),
     ("http_5xx", "the endpoint answered with an error of its own"),
@@ -45,8 +48,8 @@ def glossary(comparison: Comparison) -> list[tuple[str, str]]:
     text = "\n".join(_texts(comparison))
     if not text:
         return []
-    terms = (*_TERMS, *((one.name, f"{one.title}: {one.symptom}") for one in FAULTS))
-    found = [(term, meaning) for term, meaning in terms if re.search(rf"\b{re.escape(term)}\b", text)]
+    terms = (*_TERMS, *((one.name, f"{one.title}: {one.symptom}") for one in CATALOGUE))
+    found = [(term, meaning) for term, meaning in terms if re.search(rf"(?<![\w-]){re.escape(term)}\b", text)]
     return [*found, *((place, "the place from which was asked, as configured (`vantage`)")
                       for place in comparison.vantages)]  # fmt: skip
 
@@ -56,6 +59,6 @@ def _texts(comparison: Comparison) -> Iterator[str]:
         yield from (*model.words, *model.limits)
         yield from (one.measure.title for one in model.rankings)
         for row in model.rows:
-            yield from row.limits
+            yield from (*row.limits, *row.causes)
             for told in row.verdicts:
-                yield f"{told.detector} {told.status} {told.reason}"
+                yield f"{told.detector} {told.status} {told.reason} {told.statistic.partition('_')[0]}"

@@ -63,8 +63,8 @@ def _of_fidelity(facts: Facts, kl: Estimate) -> Iterator[str]:
     told, audit = newest(facts, "logprob_fidelity"), newest(facts, "audit")
     if told is not None and told.status == "pass" and told.mde is not None and kl.high is not None:
         yield (
-            f"Its divergence may be up to {kl.high:.2g} nats (interval). One that is really there would be called one "
-            f"from about {told.mde:.2g} nats on, with 80% probability; less is tolerated."
+            f"Its divergence is at most {kl.high:.2g} nats (end of the interval). Detection limit: one of "
+            f"{told.mde:.2g} nats or more would be called one with 80% probability; below that it may pass."
         )
     if kl.top_k is not None and kl.top_k < FULL_K:
         yield f"It lists {kl.top_k} alternatives per token: its divergence is a lower bound of that at {FULL_K}."
@@ -87,6 +87,8 @@ def _end(told: Verdict) -> float | None:
     """The end of the interval at which most is wrong."""
     if told.detector == "availability":
         return None if told.low is None else 1 - told.low
+    if told.detector == "shape" and told.low is not None and told.high is not None:  # a shift, either way
+        return max(-told.low, told.high)
     return told.high
 
 

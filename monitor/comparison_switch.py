@@ -54,9 +54,9 @@ def _thousand(one: Switch) -> str:
 
 
 def size_text(size: RequestSize) -> str:
-    """Return such as ``of the mean size here (58 prompt tokens as golden counts them, 15 output tokens)``."""
-    counts = "as golden counts them" if size.golden else "as the endpoints count them"
-    return f"of the mean size here ({size.tokens_in:.0f} prompt tokens {counts}, {size.tokens_out:.0f} output tokens)"
+    """Return such as ``of the mean size here (58 prompt and 15 output tokens, prompts as golden counts them)``."""
+    counts = "prompts as golden counts them" if size.golden else "as the endpoints count them"
+    return f"of the mean size here ({size.tokens_in:.0f} prompt and {size.tokens_out:.0f} output tokens, {counts})"
 
 
 def _speed(one: Switch) -> str:

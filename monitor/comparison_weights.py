@@ -138,7 +138,7 @@ def _ladder(model: ModelComparison) -> Iterator[str]:
         yield "The model is not calibrated here (weighmaster reference calibrate), so no variants stand beside them."
     else:
         yield (
-            "Circles are faithful engines, crosses variants of the golden weights that were degraded on purpose, "
+            "Circles are faithful engines, crosses ways to serve the model that were degraded on purpose, "
             f"measured on {stamp(model.ladder.at)}. They were measured with {prompts_text(model.ladder, model.rows)}: "
             "where an endpoint stands between them is approximate; what it serves is told by an identification."
         )

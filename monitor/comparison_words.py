@@ -26,7 +26,7 @@ class Section:
 def words(model: ModelComparison) -> Iterator[str]:
     """Sentences about one model, in the order in which somebody wants to know: first whom to choose."""
     yield advice(model)
-    yield tested(model)
+    yield scope(model)
     for section in sections(model):
         yield from section.sentences
 
@@ -69,7 +69,7 @@ def _cheapest(rows: Sequence[Row]) -> str:
     return "" if tied else f" The cheapest of them is {name} ({amount(usd, 'USD/M')} at three in to one out)."
 
 
-def tested(model: ModelComparison) -> str:
+def scope(model: ModelComparison) -> str:
     """What was asked of the endpoints: how much, when, from where, at what cost."""
     spans = [(probe.first_at, probe.last_at) for row in model.rows for probe in row.probes]
     when = span_text(min((a for a, _ in spans), default=None), max((b for _, b in spans), default=None))

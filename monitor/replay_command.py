@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 _RESTS_ON_MORE: Mapping[str, str] = {
     "fidelity": "audit {}", "speed_shift": "probe {} --kind speed", "parameters": "probe {} --kind parameters",
-    "logprob_history": "status", "shape": "status",
+    "logprob_history": "status", "shape": "status", "suite": "probe {} --kind suite",
 }  # fmt: skip
 """By detector, what asks again where a verdict rests on earlier runs too (`weighmaster audit --from` refuses those)."""
 

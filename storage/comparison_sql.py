@@ -15,6 +15,11 @@ SERIES = ("ttft_ms_p50", "tps_p50")
 # ruff: noqa: S608  # only names of our own
 
 
+# Runs from a day before on (clocks step): else all that there are would be looked through. Folded to a constant, which
+# the arithmetic of intervals on instants is not.
+_NEAR = "r.started_at >= make_timestamptz(epoch_us($since::TIMESTAMPTZ) - 86400000000)"
+
+
 def _listed(names: frozenset[str]) -> str:
     return ", ".join(f"'{one}'" for one in sorted(names))
 
@@ -53,7 +58,7 @@ FROM (
     SELECT e.endpoint, e.run_id, count(*) AS n,
            count(*) FILTER (e.outcome IN ({_listed(ANSWERED)})
                AND NOT (list_contains(e.flags, 'arguments_invalid') AND e.outcome <> 'ok_length')) AS good
-    FROM exchanges e JOIN runs r ON r.run_id = e.run_id
+    FROM exchanges e JOIN runs r ON r.run_id = e.run_id AND {_NEAR}
     WHERE e.at >= $since AND e.at < $until AND e.endpoint IN (SELECT unnest($names::VARCHAR[]))
       AND e.outcome NOT IN ({_listed(NOT_THE_ENDPOINTS_FAULT)}) AND r.record->>'maintenance' IS NULL
     GROUP BY 1, 2
@@ -70,7 +75,7 @@ ORDER BY o.endpoint, o.metric, o.at, o.run_id
 
 SINGLES = f"""
 SELECT e.endpoint, e.at, e.run_id, e.ttft_ms, e.tps, coalesce(e.record->>'reused', '') = 'false' AS fresh
-FROM exchanges e JOIN runs r ON r.run_id = e.run_id
+FROM exchanges e JOIN runs r ON r.run_id = e.run_id AND {_NEAR}
 WHERE e.at >= $since AND e.at < $until AND e.endpoint IN (SELECT unnest($names::VARCHAR[]))
   AND r.probe = 'speed' AND e.measurement = 'valid' AND e.outcome IN ({_listed(ANSWERED)})
 QUALIFY row_number() OVER (PARTITION BY e.endpoint ORDER BY e.at DESC, e.run_id, e.ordinal) <= {MOST_SINGLES}
@@ -111,7 +116,7 @@ ORDER BY j.endpoint
 """
 
 EXAMPLES = f"""
-SELECT e.endpoint, r.probe, e.record FROM exchanges e JOIN runs r ON r.run_id = e.run_id
+SELECT e.endpoint, r.probe, e.record FROM exchanges e JOIN runs r ON r.run_id = e.run_id AND {_NEAR}
 WHERE e.at >= $since AND e.at < $until AND e.endpoint IN (SELECT unnest($names::VARCHAR[]))
   AND (e.outcome NOT IN ({_listed(ANSWERED | NOT_THE_ENDPOINTS_FAULT)})
        OR list_contains(e.flags, 'arguments_invalid'))

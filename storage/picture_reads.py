@@ -53,7 +53,7 @@ SELECT e.at, r.vantage, e.outcome, e.outcome IN ({_GOOD}) AS good,
 FROM exchanges e JOIN (
     SELECT r.run_id, r.vantage FROM runs r
     WHERE r.endpoint = $endpoint AND ($probe::VARCHAR IS NULL OR r.probe = $probe)
-      AND r.started_at >= $since::TIMESTAMPTZ - INTERVAL 1 DAY AND r.started_at < $until
+      AND r.started_at >= $before AND r.started_at < $until
 ) r ON r.run_id = e.run_id
 WHERE e.endpoint = $endpoint AND e.at >= $since AND e.at < $until
 """
@@ -70,8 +70,11 @@ GROUP BY vantage, bucket ORDER BY vantage, bucket
 """
 
 _BINS = f"""
-SELECT vantage, '{{metric}}' AS metric, floor(log2({{metric}}) * 4) AS bin, count(*) AS n
-FROM ({_SPOKEN}) WHERE {{metric}} > 0 GROUP BY vantage, bin ORDER BY vantage, bin
+WITH spoken AS MATERIALIZED ({_SPOKEN})
+SELECT vantage, metric, floor(log2(value) * 4) AS bin, count(*) AS n FROM (
+    SELECT vantage, 'ttft_ms' AS metric, ttft_ms AS value FROM spoken
+    UNION ALL SELECT vantage, 'tpot_ms', tpot_ms FROM spoken
+) WHERE value > 0 GROUP BY vantage, metric, bin ORDER BY metric DESC, vantage, bin
 """
 
 _TIMELINE = """
@@ -166,9 +169,10 @@ def _speeds(store: ReadStore, ask: Parameters) -> Callable[[], Any]:
 
     def read() -> Json:
         database, span = _database(store), _span(since, until, buckets)
-        what = {"endpoint": endpoint, "probe": probe}
-        whole = {**what, "since": span["since"], "until": span["until"]}
-        bins = [row for one in ("ttft_ms", "tpot_ms") for row in database.read(_BINS.format(metric=one), **whole)]
+        # Clocks step: a run may seem to begin after its own requests.
+        what = {"endpoint": endpoint, "probe": probe, "before": span["since"] - _MARGIN}
+        whole = {name: value for name, value in span.items() if name != "width"}
+        bins = database.read(_BINS, **what, **whole)
         return {"buckets": plain(database.read(_SPEEDS, **what, **span)), "bins": plain(bins)}
 
     return read

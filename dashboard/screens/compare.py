@@ -76,15 +76,16 @@ def models_of(endpoints: Sequence[EndpointNow]) -> list[str]:
 
 
 def _compared(model: str, back: timedelta) -> Comparison:
-    since, until = session.window(back, step=timedelta(minutes=15))
-    facts = session.ask(FactsFound, "comparison", slow=True, model=model, since=since, until=until).facts
+    # Without an end: the store has the newest verdicts at hand.
+    since, _ = session.window(back, step=timedelta(minutes=15))
+    facts = session.ask(FactsFound, "comparison", slow=True, model=model, since=since).facts
     configured = session.maybe(Configured, "configured", slow=True) or Configured()
     # The same facts are the same object while their answer is kept, so that a rerun computes nothing.
-    return _computed(facts, configured.ladders, key=(model, since, until, id(facts)))
+    return _computed(facts, configured.ladders, key=(model, since, id(facts)))
 
 
 @st.cache_resource(ttl=2 * session.SLOW_S, max_entries=16, show_spinner=False)
-def _computed(_facts: Sequence[Facts], _ladders: object, *, key: tuple[str, str, str, int]) -> Comparison:
+def _computed(_facts: Sequence[Facts], _ladders: object, *, key: tuple[str, str, int]) -> Comparison:
     del key
     return compare(_facts, ladders=_ladders if isinstance(_ladders, dict) else {})
 

@@ -61,7 +61,7 @@ class Faults:
     min_n: int = 5
     """Fewest complete answers without a fault for a pass."""
     paired: tuple[str, ...] = ("tools",)
-    """Probes whose requests golden answers too, for behavioural kinds: one answer of its own to each."""
+    """Probes whose requests golden answers too, for behavioural kinds. A vendor's own API as reference is paid."""
     alpha: float = 0.001
     """Chance of a false alarm per behavioural kind and run."""
 

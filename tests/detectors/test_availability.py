@@ -27,7 +27,8 @@ def test_all_answered() -> None:
 def test_each_fault_is_named_most_frequent_first() -> None:
     verdict = judge(many(ok=8, truncated=9, http_5xx=7, rate_limited=5))
     assert verdict.status == "fail"
-    assert verdict.cause == "truncated, http_5xx, rate_limited"
+    assert verdict.cause == "truncated, http_5xx"
+    assert verdict.reason == "8 of 24 exchanges good; 9 x truncated, 7 x http_5xx; not counted: 5 x rate_limited"
     assert (verdict.details["k"], verdict.n) == (8, 24)
 
 

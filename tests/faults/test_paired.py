@@ -9,18 +9,21 @@ import pytest
 
 from jobs.golden_answers import MOST_KEPT, GoldenAnswers
 from jobs.judging import evidence_of, golden_side
+from jobs.tool_draws import tool_draws
 from monitor.detectors.faults import Faults
+from monitor.detectors.tool_calls import ToolCalls
 from monitor.errors import GoldenError
 from monitor.faults.behaviour import smallest_rate
 from monitor.faults.catalogue import BY_NAME, CATALOGUE
 from monitor.faults.paired import KINDS
 from monitor.results import Evidence, RunRecord, Verdict
-from monitor.types import Capture, Exchange, Request
+from monitor.types import Capture, Exchange, Read, Request
 from tests.detectors.made import AT, endpoint, run_of
 from tests.fakes.golden import FakeEndpoint, FakeScorer
-from tests.faults.made import HELLO, said
+from tests.faults.made import HELLO, WEATHER, said
 from tests.faults.series import SERIES, N, Series
 
+TOOLS = (WEATHER,)
 RUN = replace(run_of(), probe="tools", reference="golden")
 
 
@@ -98,14 +101,60 @@ def record(*, probe: str = "tools") -> RunRecord:
 
 async def test_golden_answers_each_case_once_and_what_it_refuses_is_told(caplog: pytest.LogCaptureFixture) -> None:
     golden, answers = Answering(), GoldenAnswers()
-    found = await answers.of(record(), [Faults()], golden)
+    found = await answers.of(record(), [Faults()], golden, {})
     assert sorted(found) == ["r1-0", "r1-2", "r1-4"], "one of both forms, and not the one that it refuses"
     assert [one.prompt_id for one in golden.inner.asked] == [f"p{at}|any|stream" for at in range(3)]
     assert not any(one.stream for one in golden.inner.asked)
     assert all(one.answered and one.choice.content for one in found.values())
     assert caplog.messages == ["golden does not answer p3|any|stream: too long"]
-    assert await answers.of(record(), [Faults()], golden) == found
+    assert await answers.of(record(), [Faults()], golden, {}) == found
     assert len(golden.inner.asked) == 3, "what it answered once it is not asked again"
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"{", b"[]", b'{"error": {"message": "full"}}', b'{"choices": []}', b'{"choices": 3}']
+)
+@pytest.mark.parametrize("status", [200, 503])
+async def test_a_golden_server_that_answers_nonsense_is_left_out(status: int, body: bytes) -> None:
+    class Odd(FakeScorer):
+        async def send(self, request: Request) -> Capture:
+            return Capture(request=request, status=status, reads=(Read(1, body),), t0_ns=0, eof_ns=2)
+
+    made = record()
+    run = replace(made.run, model="Qwen/Qwen3-8B")
+    tools = tuple(replace(one, request=replace(one.request, tools=(WEATHER,))) for one in made.exchanges if one.request)
+    found = await GoldenAnswers().of(replace(made, run=run, exchanges=tools), [Faults()], Odd(), {})
+    assert not any(one.answered for one in found.values())
+    side = replace(golden_side([made], None, ()), answers=found)
+    one = Faults().run(evidence_of(endpoint(), [made], side), at=AT, rng=np.random.default_rng(0))
+    assert "behaviour" not in one.details
+
+
+class Drawing(Answering):
+    """Golden weights that draw too: three answers to each prompt, the first of which calls."""
+
+    def draw(self, prompts: Any, *, n: int, max_tokens: int, seed: int) -> list[list[list[int]]]:
+        call = '<tool_call>{"name": "get_weather", "arguments": {"city": "Oslo"}}</tool_call>'
+        return [[self.tokenizer.encode(text) for text in (call, "No.", "Hm.")[:n]] for _ in prompts]
+
+
+async def test_what_golden_draws_for_decisions_is_its_answer_and_forced_calls_are_left_out() -> None:
+    made = record()
+    plan = [{}, {"tool_choice": "auto"}, {"tool_choice": "required"}, {}]
+    asked = tuple(
+        replace(one, request=replace(one.request, tools=TOOLS, temperature=1.0, max_tokens=99, extra=plan[at // 2]))
+        for at, one in enumerate(made.exchanges) if one.request
+    )
+    golden, drawn = Drawing(), dict[Any, Any]()
+    run = replace(made.run, model="Qwen/Qwen3-8B")
+    of = replace(made, run=run, exchanges=asked)
+    found = await GoldenAnswers().of(of, [Faults(), ToolCalls(tool_draws=3)], golden, drawn)
+    assert sorted(found) == ["r1-0", "r1-2", "r1-6"]
+    assert [call.name for call in found["r1-0"].choice.tool_calls] == ["get_weather"]
+    assert (found["r1-0"].outcome, golden.inner.asked) == ("ok", [])
+    before = dict(drawn)
+    assert tool_draws([of], golden, [ToolCalls(tool_draws=3)], drawn)
+    assert drawn == before, "drawn once for both detectors"
 
 
 async def test_golden_is_not_asked_for_what_nobody_compares() -> None:
@@ -114,7 +163,7 @@ async def test_golden_is_not_asked_for_what_nobody_compares() -> None:
         ([], "tools", golden), ([Faults(paired=())], "tools", golden), ([Faults()], "speed", golden),
         ([Faults()], "tools", FakeScorer()), ([Faults()], "tools", None),
     ):  # fmt: skip
-        assert await GoldenAnswers().of(record(probe=kind), detectors, scorer) == {}
+        assert await GoldenAnswers().of(record(probe=kind), detectors, scorer, {}) == {}
     assert golden.inner.asked == []
 
 
@@ -128,7 +177,7 @@ async def test_only_so_many_answers_are_kept() -> None:
 
 def test_the_evidence_brings_golden_and_endpoint_together() -> None:
     made = record()
-    found = asyncio.run(GoldenAnswers().of(made, [Faults()], Answering()))
+    found = asyncio.run(GoldenAnswers().of(made, [Faults()], Answering(), {}))
     side = replace(golden_side([made], None, ()), answers=found)
     one = Faults().run(evidence_of(endpoint(), [made], side), at=AT, rng=np.random.default_rng(0))
     assert one.details["behaviour"]["cap_ignored"]["n"] == 3

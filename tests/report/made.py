@@ -172,4 +172,3 @@ LADDER = Ladder(
     ),
     tolerance=0.0013, n_prompts=32, at=START, weights_sha256=FINGERPRINT.weights_sha256,
 )  # fmt: skip
-

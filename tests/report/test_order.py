@@ -51,7 +51,11 @@ def test_no_order_at_all_is_no_ranking() -> None:
 
 
 def test_without_an_interval_nothing_is_sure() -> None:
-    assert shown(TTFT, a=Estimate(value=1.0, n=1), b=Estimate(value=900.0, n=1)) == "no ranking, the data allow none"
+    alone = {"a": Estimate(value=1.0, n=1), "b": Estimate(value=900.0, n=1)}
+    assert shown(TTFT, **alone) == "no ranking, the data allow none (no interval, so no place: a and b)"
+    found = ranking(TTFT, {**alone, "c": est(3, 4), "d": est(5, 6)})
+    assert (found.tiers, found.without_interval) == ((("c",), ("d",)), ("a", "b"))
+    assert set(found.places) == {"c", "d"}
 
 
 def test_higher_is_better_where_it_is() -> None:

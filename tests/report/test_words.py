@@ -10,7 +10,7 @@ from monitor.comparison_measures import measure
 from monitor.comparison_order import ranking
 from monitor.comparison_rows import compare, concluding
 from monitor.comparison_switch import switch_text
-from monitor.comparison_words import order_text
+from monitor.comparison_words import order_text, scope
 from tests.report.made import LADDER, facts, known, logprobs, told, world
 from tests.storage.factories import START, endpoint, minutes, verdict
 
@@ -23,15 +23,20 @@ def test_a_reader_learns_who_how_much_how_sure_since_when_and_what_a_switch_cost
     text = said(facts())
     assert "bargain/m is over-quantised: it declares bf16 and serves Q4_0 (4 bits per weight)." in text
     assert "0.24 nats from golden's (95% interval 0.19 to 0.3), 120 times the 0.002 that a faithful server" in text
-    assert "on the ladder that is between Q8_0 (0.0042) and Q4_0 (0.26)" in text
-    assert "(posterior above 0.999 after 16 prompts, for 97% of the requests (82% to 100%))" in text
+    assert "and surely above 0.02, from where on it fails." in text
+    assert "on the ladder" not in text  # the identification names the scheme
+    assert "Q4_0 explains its answers best (posterior above 0.999 after 16 prompts)." in text
+    assert "Served so: all requests (estimate 97%, 95% interval 82% to 100%)." in text
     assert "It began between 2026-03-01 13:00 UTC, when it still passed, and 2026-03-01 15:00 UTC" in text
     assert "To go from bargain/m to acme/m costs 0.10 USD more per million prompt tokens and 0.30 USD more" in text
 
 
 def test_an_endpoint_that_only_fails_to_answer_is_not_called_unfaithful() -> None:
     text = said(facts())
-    assert "corner/m does not answer reliably: 8 of 16 exchanges good" in text
+    assert (
+        "corner/m does not answer reliably: of the 34 requests of this window that count, 18 were good: 52.9%" in text
+    )
+    assert "16 were not (16 x truncated)" in text
     assert "corner/m does not serve" not in text
 
 
@@ -124,7 +129,8 @@ def test_a_tier_with_an_order_inside_tells_the_places_of_each() -> None:
 def switch(**changes: Any) -> Switch:
     fields: dict[str, Any] = {
         "from_": "a", "to": "b", "price_in_change_usd": None, "price_out_change_usd": None,
-        "blended_change_usd": None, "blended_ratio": None, "ttft_ratio": None, "tps_ratio": None,
+        "blended_change_usd": None, "blended_ratio": None, "ttft_ratio": None, "tps_ratio": None, "timed": True,
+        "size": None, "per_thousand_change_usd": None, "per_thousand_ratio": None,
     }  # fmt: skip
     return Switch(**{**fields, **changes})
 
@@ -138,6 +144,7 @@ def test_a_switch_tells_what_is_known_and_what_is_not() -> None:
     faster = switch_text(switch(ttft_ratio=0.5, tps_ratio=2.0))
     assert faster.endswith("the first token takes 0.5 times as long and tokens come 2 times as fast.")
     assert "which of the two is faster is not sure" in half
+    assert "faster" not in switch_text(switch(price_in_change_usd=-0.05, timed=False))
 
 
 def test_several_places_and_days_are_told() -> None:
@@ -150,4 +157,4 @@ def test_several_places_and_days_are_told() -> None:
     (model,) = compare([Facts(endpoint=endpoint("a/m"), probes=(runs("fra", 0), runs("iad", 3000)))]).models
     assert "Its speed is that of all places together (fra, iad)." in model.rows[0].limits
     assert "Not all was measured on the same days: the tables say when." in model.limits
-    assert "asked from fra, iad" in model.words[0]
+    assert "asked from fra, iad" in scope(model)

@@ -1,16 +1,21 @@
-"""What alerting is done with goes after 90 days. Oracle: which of a handful of nouns are still told of."""
+"""What alerting is done with goes after 90 days; what it reads is bounded. Oracle: which nouns are still told of."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+import httpx
+
 from monitor.alerting.nouns import Mark
 from monitor.codec import encode
 from monitor.config_store import RetentionConfig
 from monitor.ports import Entry
+from storage.alert_reads import PLANS
+from storage.api import app
 from storage.store import DuckStore
 from tests.storage.alert_nouns import ack, delivery, silence, track
-from tests.storage.factories import START, incident
+from tests.storage.asks import put
+from tests.storage.factories import START, exchange, incident, run_record
 
 
 def days(n: float) -> datetime:
@@ -46,3 +51,14 @@ def test_what_is_over_goes_and_what_is_not_stays(duck: DuckStore) -> None:
     assert left(duck, "alert_tracks", "track_id") == ["signs", "t1"]
     assert (left(duck, "silences", "silence_id"), left(duck, "acks", "incident_id")) == ([], ["open"])
     assert left(duck, "incidents", "incident_id") == ["closed", "open"]
+
+
+async def test_tallies_look_at_runs_of_about_that_time_alone(duck: DuckStore) -> None:
+    """So that the history is not searched: a run that began more than a day before the window is none of it."""
+    for name, began in (("near", -0.9), ("far", -1.1)):
+        asked = [exchange(0, run_id=name, at=days(0.1))]
+        put(duck, run_record(name, at=days(began), exchanges=asked, endpoint=f"lab/{name}"))
+    where = {"since": days(0).isoformat(), "until": days(1).isoformat()}
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app(duck, more=PLANS)), base_url="http://s") as client:
+        tallies = (await client.get("/api/alert-tallies", params=where)).json()["tallies"]
+    assert [one["endpoint"] for one in tallies] == ["lab/near"]

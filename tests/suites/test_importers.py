@@ -125,6 +125,13 @@ def test_promptfoo() -> None:
     }  # fmt: skip
 
 
+def test_variables_without_end_are_left_out_at_once() -> None:
+    values = ", ".join(f"v{at}: [1, 2, 3, 4, 5, 6, 7, 8, 9]" for at in range(30))
+    text = f"prompts: [a]\ntests: [{{vars: {{{values}}}, assert: [{{type: equals, value: x}}]}}]"
+    _, found = imported(text, "p")
+    assert (len(found.suite.cases), len(found.unsupported)) == (0, 1)
+
+
 QUESTIONS = lines(
     {"id": "simple_0", "question": [[{"role": "user", "content": "area"}]], "function": [
         {"name": "geo.area", "parameters": {"type": "dict", "required": ["base"], "properties": {

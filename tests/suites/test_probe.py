@@ -8,12 +8,15 @@ import numpy as np
 import orjson
 import pytest
 
+from jobs.audit_again import _require_one_run
 from jobs.clock import SystemClock
 from jobs.golden_calls import CallingClient
 from jobs.suite_golden import SuiteGolden
 from monitor.codec import decode, encode
 from monitor.config_types import Config
 from monitor.detectors.suite import SuiteAnswers
+from monitor.errors import UsageError
+from monitor.replay_command import replay_command
 from monitor.results import RunRecord
 from monitor.suites.tally import Tally, tallies
 from monitor.types import Capture, Read, Request
@@ -111,6 +114,13 @@ def test_the_detector_compares_with_golden_and_with_the_last_run() -> None:
     assert judged(suite_golden=()).cause == "no_reference"
     lost = tuple(exchange(case, 0, passed=None) for case in range(60))
     assert judged(exchanges=lost).cause == "no_answers"
+
+
+def test_a_verdict_cannot_be_computed_again_since_no_words_are_kept() -> None:
+    config: Any = None
+    with pytest.raises(UsageError, match="keep no words"):
+        _require_one_run(judged(), config)
+    assert replay_command("suite", "acme/m", "v") == "weighmaster probe acme/m --kind suite"
 
 
 async def test_the_judge_asks_golden_the_same_once(tmp_path: Path) -> None:

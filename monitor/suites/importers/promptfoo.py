@@ -5,6 +5,7 @@ Supported: equals, contains and its forms, starts-with, regex, is-json with a sc
 """
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
@@ -15,6 +16,7 @@ from monitor.suites.importers.imported import Rows, require_alone
 from monitor.suites.importers.promptfoo_asserts import oracle_of
 from monitor.suites.importers.texts import TemplateError, document, filled
 
+MAX_COMBINATIONS = 10_000
 _CHANGES = (
     "transform", "transformVars", "postprocess", "threshold", "assertScoringFunction", "provider", "prefix", "suffix",
 )  # fmt: skip
@@ -74,6 +76,8 @@ def _case(found: Rows, where: str, prompt: Any, default: Mapping[str, Any], test
 def _expanded(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Every combination, where a variable is a list."""
     many = {key: value if isinstance(value, list) else [value] for key, value in values.items()}
+    if math.prod(map(len, many.values())) > MAX_COMBINATIONS:
+        raise TemplateError(f"test with more than {MAX_COMBINATIONS} combinations of variables")
     for chosen in itertools.product(*many.values()):
         made = dict(zip(many, chosen, strict=True))
         if any(isinstance(one, str) and one.startswith("file://") for one in made.values()):

@@ -1,0 +1,261 @@
+"""What a buyer with nothing but the report must be able to see. Oracle: sums, and questions that one of them asked."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from jobs.compare_cells import effect, outcomes, switch_note
+from jobs.compare_charts import forest, ladder
+from jobs.compare_page import html, markdown
+from monitor.comparison import Comparison, ModelComparison, Row
+from monitor.comparison_endings import endings, endings_text
+from monitor.comparison_facts import Facts, Tally
+from monitor.comparison_glossary import glossary
+from monitor.comparison_measures import measure
+from monitor.comparison_rows import compare
+from monitor.comparison_since import request_size
+from monitor.comparison_switch import switch_text
+from monitor.comparison_weights import ladder_text, not_judged, served
+from monitor.comparison_words import advice, sections
+from monitor.stats.posterior import posterior_text
+from tests.report.made import LADDER, facts, told
+from tests.storage.factories import endpoint, verdict
+
+
+def compared(found: list[Facts]) -> ModelComparison:
+    return compare(found, ladders={"smollm2": LADDER}).models[0]
+
+
+def row_of(found: list[Facts], name: str) -> Row:
+    return next(row for row in compared(found).rows if row.endpoint.name == name)
+
+
+def said_of(found: list[Facts], name: str) -> str:
+    groups = [section for section in sections(compared(found)) if section.title not in {"Order", "Switching"}]
+    return next(one for section in groups for one in section.sentences if one.startswith(name))
+
+
+def misprompted() -> list[Facts]:
+    """The first endpoint leaves the system turn out; its divergence is the one of another prompt."""
+    first, *others = facts()
+    counted = verdict(
+        "acme-m-accounting", endpoint="acme/m", detector="accounting", status="fail", cause="template", effect=0.0,
+        low=0.0, high=0.1, unit="share", n=37, threshold=1.0, details={"k": 0, "missing": "system"}, run_ids=(),
+        reason="37 of 37 prompt-token counts differ by -21 tokens (e.g. river: 19 instead of 40)",
+    )  # fmt: skip
+    off = told("acme/m", "fail", 0.13, 0.09, 0.23, cause="template")
+    return [replace(first, verdicts=(counted, off)), *others]
+
+
+def test_weights_behind_another_prompt_are_said_to_be_unjudged_and_what_is_missing_is_told() -> None:
+    text = said_of(misprompted(), "acme/m")
+    assert "a part of the prompt never reaches the model: 37 of 37 prompt-token counts" in text
+    assert "19 instead of 40" in text
+    assert "Its weights were not judged: its prompt is not golden's" in text
+    assert "on the ladder" not in text
+    row = row_of(misprompted(), "acme/m")
+    assert any("weights were not judged" in one for one in row.limits)
+    assert served(row).remark.startswith("weights not judged: its prompt is not golden's")
+    assert "acme/m: drawn hollow" in ladder_text(compared(misprompted()))
+    assert '<g class="endpoint faint"><text x="198" y="' in ladder(compared(misprompted()))
+
+
+def test_no_logprobs_are_a_reason_and_a_verdict_is_none() -> None:
+    silent = replace(told("a/m", "inconclusive", 0, 0, 0), reason="no logprobs came")
+    assert not_judged([silent]) == "no logprobs came"
+    assert not_judged([]) == "nothing that looks at the weights has run"
+    assert not_judged([told("a/m", "pass", 0, 0, 0)]) is None
+    # Whoever does not answer and was not looked at either is told so in one sentence.
+    assert "Its weights were not judged: nothing that looks at the weights has run." in said_of(facts(), "corner/m")
+
+
+def test_certainty_is_never_rounded_up_anywhere() -> None:
+    assert [posterior_text(one) for one in (1.0, 0.9995, 0.96, 1e-9)] == [
+        "above 0.999", "above 0.999", "0.96", "below 0.001"
+    ]  # fmt: skip
+    line = served(row_of(facts(), "bargain/m"))
+    assert (line.served, line.posterior) == ("Q4_0", "above 0.999")
+    assert line.share == "all requests (estimate 97%, 95% interval 82% to 100%)"
+    named = next(one for one in row_of(facts(), "bargain/m").verdicts if one.detector == "identify")
+    assert effect(named) == "coarser: above 0.999"
+    assert "posterior 1" not in html(compare(facts()))
+
+
+def test_full_precision_is_one_name_with_the_posterior_of_all_its_engines() -> None:
+    first, *others = facts()
+    named = verdict("i", endpoint="acme/m", detector="identify", status="pass", run_ids=(), details={
+        "schemes": [{"name": "fp16", "family": "bf16-class", "posterior": 0.6}], "families": {"bf16-class": 0.98},
+        "share": 0.2, "share_low": 0.1, "share_high": 0.4,
+    })  # fmt: skip
+    line = served(row_of([replace(first, verdicts=(*first.verdicts, named)), *others], "acme/m"))
+    assert (line.served, line.posterior) == ("golden weights in 16 bit or more", "0.98")
+    assert line.share == "a part of the requests (estimate 20%, 95% interval 10% to 40%)"
+
+
+def test_a_place_on_the_ladder_is_approximate_and_says_over_how_many_prompts() -> None:
+    first, second, *others = facts()
+    kl = next(one for one in second.verdicts if one.detector == "logprob_fidelity")
+    unnamed = replace(second, verdicts=(replace(kl, details={**kl.details, "n_prompts": 31}),))
+    text = said_of([first, unnamed, *others], "bargain/m")
+    assert "on the ladder (32 prompts, 31 here) that is roughly between Q8_0 (0.0042) and Q4_0 (0.26)" in text
+    caption = ladder_text(compared([first, unnamed, *others]))
+    assert "measured with 32 prompts, 31 here: where an endpoint stands between them is approximate" in caption
+    assert "below 0.002 passes" in caption
+    assert "above 0.02 fails" in caption
+
+
+def test_counts_of_endings_add_up_and_what_does_not_count_stands_apart() -> None:
+    outcomes = {"ok": 69, "truncated": 68, "http_5xx": 34, "rate_limited": 34}
+    tally = Tally(n_runs=15, n=171, good=35, nn=1, gg=1, ng=1)
+    found = endings(Facts(endpoint=endpoint(), outcomes=outcomes, tally=tally))
+    assert found.faults is not None
+    assert found.good + sum(found.faults.values()) == found.n == 171
+    assert found.n + sum(found.apart.values()) + found.n_maintenance == sum(outcomes.values())
+    assert endings_text(found) == (
+        "35 good, 68 x truncated, 34 x broken_tool_call, 34 x http_5xx; not counted: 34 x rate_limited"
+    )
+
+
+def test_reasons_are_not_made_up_where_maintenance_hides_them() -> None:
+    tally = Tally(n_runs=2, n=10, good=8, nn=1, gg=1, ng=1)
+    found = endings(Facts(endpoint=endpoint(), outcomes={"ok": 8, "truncated": 6}, tally=tally))
+    assert (found.faults, found.n_maintenance) == (None, 4)
+    assert endings_text(found) == "8 good, 2 not; not counted: 4 in announced maintenance"
+    assert outcomes(row_of(facts(), "dusk/m")) == "–"
+
+
+def test_a_pass_says_what_it_may_hide() -> None:
+    first, *others = facts()
+    few: dict[str, Any] = {"status": "pass", "endpoint": "acme/m", "n": 53, "run_ids": (), "unit": "share"}
+    more = (
+        verdict("a", detector="availability", effect=1.0, low=0.932, high=1.0, **few),
+        verdict("f", detector="faults", effect=0.0, low=0.0, high=0.068, **few),
+        verdict("s", detector="shape", effect=-0.06, low=-0.18, high=0.056, **few),
+    )
+    row = row_of([replace(first, verdicts=(*first.verdicts, *more)), *others], "acme/m")
+    (hidden,) = (one for one in row.limits if "no fault shown" in one)
+    assert "up to 6.8% of requests may fail (n 53); up to 6.8% of complete answers may show a fault (n 53)" in hidden
+    assert "the shape of up to 18.0% of answers may have changed (n 53)" in hidden
+    assert any("no fault was shown, not that there is none" in one for one in compared(facts()).limits)
+
+
+def test_eight_bit_within_the_tolerance_is_said_to_need_an_identification() -> None:
+    near = replace(LADDER.rungs[1], name="int8", value=0.0013)
+    wide = replace(LADDER, rungs=(*LADDER.rungs, near))
+    (limit,) = (one for one in compare(facts(), ladders={"smollm2": wide}).models[0].limits if "8-bit" in one)
+    assert "(up to 0.002 nats) does not exclude 8-bit weights (on the ladder: int8 (0.0013))" in limit
+    first, *others = facts()
+    measured = replace(first, verdicts=(told("acme/m", "pass", 1e-5, 8e-6, 2e-5, mde=0.0021),))
+    assert any(
+        "at most 2e-05 nats (end of the interval). Detection limit: one of 0.0021 nats" in one
+        for one in row_of([measured, *others], "acme/m").limits
+    )
+
+
+def test_since_says_by_whom_and_when_measuring_began() -> None:
+    assert (
+        "It was already so at the first verdict of availability that decided (2026-03-01 21:00 UTC); measuring began "
+        "2026-03-01 12:00 UTC."
+    ) in said_of(facts(), "corner/m")
+    assert "2026-03-01 15:00 UTC (2 verdicts of logprob_fidelity since)." in said_of(facts(), "bargain/m")
+
+
+def test_the_stated_order_of_rows_is_the_real_one() -> None:
+    page = html(compare(facts()))
+    assert "Sorted by verdict (pass, inconclusive, suspect, fail), then by place in KL to golden" in page
+    assert [(row.endpoint.name, row.status) for row in compared(facts()).rows] == [
+        ("acme/m", "pass"), ("dusk/m", "inconclusive"), ("bargain/m", "fail"), ("corner/m", "fail"),
+    ]  # fmt: skip
+
+
+def test_a_switch_costs_so_much_for_a_thousand_requests_of_the_size_that_was_measured() -> None:
+    model = compared(facts()[:2])
+    (one,) = model.switches
+    size = request_size(model.rows)
+    assert size is not None
+    assert (size.tokens_in, size.tokens_out, size.golden) == (12.0, 1.0, False)  # as the factories count
+    # By hand: twelve tokens at 0.1 USD per million and one at 0.3 more, a thousand times.
+    assert one.per_thousand_change_usd == pytest.approx(0.0015)
+    text = "For 1,000 requests of the mean size here (12 prompt and 1 output tokens, as the endpoints count them)"
+    assert f"{text} that is 0.0015 USD more (+100%)" in switch_text(one)
+    assert "cheapest" not in switch_note(model)  # one goal each: nothing is left out
+
+
+def test_sizes_go_by_those_who_count_as_golden_does() -> None:
+    first, *others = facts()
+    right = verdict(
+        "c", endpoint="acme/m", detector="accounting", status="pass", effect=1.0, low=0.9, high=1.0, unit="share",
+        n=37, run_ids=(), details={"k": 37},
+    )  # fmt: skip
+    counted = replace(first, verdicts=(*first.verdicts, right), tokens_in=40 * 34)
+    size = request_size(compared([counted, *others]).rows)
+    assert size is not None
+    assert (size.tokens_in, size.golden) == (40.0, True)
+
+
+def test_a_value_without_an_interval_has_no_place_and_is_drawn_hollow() -> None:
+    first, *others = facts()
+    short = replace(first, series={"ttft_ms_p50": first.series["ttft_ms_p50"][:2]}, singles={})
+    row = row_of([short, *others], "acme/m")
+    assert row.estimates["ttft_ms"].value is not None
+    assert "ttft_ms" not in row.places
+    picture = forest(compared([short, *others]), measure("ttft_ms"))
+    assert picture.count("faint") == 1
+    assert "(no interval, n 2)" in picture
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (("acme/m", "bargain/m"), "Choose acme/m for smollm2: of 2 endpoints it alone serves what it declares"),
+        (("acme/m",), "Choose acme/m for smollm2: the only endpoint that was looked at serves what it declares"),
+        (("bargain/m", "dusk/m"), "No endpoint of smollm2 passes: 1 failing or suspect, 1 not decided."),
+    ],
+)
+def test_the_first_line_says_whom_to_choose(names: tuple[str, ...], said: str) -> None:
+    model = compared([one for one in facts() if one.endpoint.name in names])
+    assert advice(model).startswith(said)
+    assert model.words[0] == advice(model)
+
+
+def test_several_that_pass_are_not_told_apart_and_the_cheapest_is_named() -> None:
+    first, *_ = facts()
+    other = replace(first, endpoint=replace(first.endpoint, name="zeta/m", price_in_usd=0.1))
+    assert advice(compared([first, other])) == (
+        "Several endpoints of smollm2 pass and are not told apart in fidelity: acme/m and zeta/m. The cheapest of them "
+        "is zeta/m (0.225 USD/M at three in to one out)."
+    )
+
+
+def test_sentences_stand_in_groups_and_a_cause_is_told_once() -> None:
+    assert [section.title for section in sections(compared(facts()))] == [
+        "Failing", "Passing", "Undecided", "Order", "Switching"
+    ]  # fmt: skip
+    assert row_of(facts(), "bargain/m").causes == ("weights: Q4_0",)
+
+
+def test_only_words_and_measures_that_stand_in_the_report_are_explained() -> None:
+    found = compare(facts())
+    terms = dict(glossary(found))
+    assert {"nats", "posterior", "TTFT", "truncated", "availability"} <= set(terms)
+    assert not {"joint evidence", "bad_framing", "rate_limited"} & set(terms)
+    assert set(found.vantages) <= set(terms)
+    assert glossary(compare([])) == []
+    page = html(found)
+    assert "Greedy flips</dt>" not in page
+    assert "Availability</dt>" in page
+
+
+def test_the_long_table_folds_and_opens_in_print() -> None:
+    page = html(compare(facts()))
+    assert "<details><summary>4 verdicts</summary>" in page
+    assert "details::details-content { content-visibility: visible;" in page
+    assert '</table></div>\n<div class="wide"><table>' not in page  # a heading between any two
+
+
+def test_the_forms_say_the_same_first() -> None:
+    found: Comparison = compare(facts())
+    (model,) = found.models
+    assert advice(model) in html(found)
+    assert advice(model) in markdown(found)
