@@ -88,6 +88,7 @@ def parser() -> argparse.ArgumentParser:
 
 def main() -> None:
     """Serve until told to stop."""
+    parent = os.getppid()  # now: whoever hears the address may be gone the next moment
     options = parser().parse_args()
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -99,12 +100,11 @@ def main() -> None:
         except (UsageError, RuntimeError) as error:
             raise SystemExit(f"cannot serve {options.model}: {error}") from error
         print(json.dumps({"url": f"{server.listening_address}/v1"}), file=announce, flush=True)
-        _wait(stop, options.max_seconds)
+        _wait(stop, parent, options.max_seconds)
 
 
-def _wait(stop: threading.Event, max_seconds: float | None) -> None:
-    """Wait for `stop`, the time limit, or the death of the parent, which would leave this process to nobody."""
-    parent = os.getppid()
+def _wait(stop: threading.Event, parent: int, max_seconds: float | None) -> None:
+    """Wait for `stop`, the time limit, or the death of `parent`, which would leave this process to nobody."""
     left = max_seconds if max_seconds is not None else float("inf")
     while left > 0 and os.getppid() == parent and not stop.wait(min(left, 1.0)):
         left -= 1.0

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 
 from monitor.comparison import Endings
 from monitor.comparison_facts import Facts
-from monitor.detectors.availability import BROKEN_TOOL_CALL
-from monitor.types import ANSWERED, NOT_THE_ENDPOINTS_FAULT
+from monitor.types import ANSWERED, BROKEN_TOOL_CALL, NOT_THE_ENDPOINTS_FAULT
 
 
 def endings(facts: Facts) -> Endings:

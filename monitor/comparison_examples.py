@@ -6,10 +6,9 @@ from statistics import fmean
 
 from monitor.comparison_facts import Example
 from monitor.comparison_figures import plural
-from monitor.detectors.availability import BROKEN_TOOL_CALL
 from monitor.results import GoldenView
 from monitor.stats.divergence import tail_bucket_kl
-from monitor.types import ANSWERED, NOT_THE_ENDPOINTS_FAULT, Exchange
+from monitor.types import ANSWERED, BROKEN_TOOL_CALL, NOT_THE_ENDPOINTS_FAULT, Exchange
 
 PER_FAULT = 2
 """Examples of each fault."""

@@ -28,6 +28,9 @@ NOT_THE_ENDPOINTS_FAULT: frozenset[str] = frozenset(
 )  # fmt: skip
 """Outcomes that availability reports apart, since they are no fault of the endpoint."""
 
+BROKEN_TOOL_CALL = "broken_tool_call"
+"""What availability calls a complete answer with a call that cannot be used; no outcome."""
+
 End = Literal[
     "complete",  # the body ended as its framing promised
     "unclean",  # the peer closed before the framing was complete

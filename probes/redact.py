@@ -87,7 +87,10 @@ class Redactor:
         return self.reads(capture.reads) if masked == plain else encoded(masked, packing)
 
     def _is_short(self, capture: Capture) -> bool:
-        return (capture.status or 0) >= 300 or sum(len(read.data) for read in capture.reads) <= _DECODED_BYTES
+        if (capture.status or 0) >= 300:
+            return True
+        left = _DECODED_BYTES  # a long answer is known to be one before all of its reads were looked at
+        return all((left := left - len(read.data)) >= 0 for read in capture.reads)
 
     def _holds(self, data: bytes) -> bool:
         """Whether a secret is in `data`, told without a search that tries every spelling at every byte."""

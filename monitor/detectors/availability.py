@@ -19,9 +19,8 @@ import numpy as np
 from monitor.evidence import Card, Finding, verdict
 from monitor.results import Evidence, Metric, Status, Verdict
 from monitor.stats.rates import Rate, wilson
-from monitor.types import ANSWERED, NOT_THE_ENDPOINTS_FAULT, Exchange
+from monitor.types import ANSWERED, BROKEN_TOOL_CALL, NOT_THE_ENDPOINTS_FAULT, Exchange
 
-BROKEN_TOOL_CALL = "broken_tool_call"
 ENDLESS = "ignores_max_tokens"
 ENDLESS_FACTOR = 4
 HINTS = {

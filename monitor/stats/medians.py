@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from statistics import median
-
-from scipy.stats import binom
 
 FEWEST = 6
 """Values from which a 95% interval exists: with n of them, smallest and largest miss the median with 2 / 2^n."""
@@ -31,10 +30,17 @@ def median_of(values: Sequence[float], *, confidence: float = 0.95) -> Median:
     if not values:
         raise ValueError("`values` must not be empty")
     ordered, n = sorted(values), len(values)
-    # The largest d >= 1 with 2 P(X <= d - 1) <= 1 - confidence.
-    d = int(binom.ppf((1 - confidence) / 2, n, 0.5))
-    while d > 0 and 2 * float(binom.cdf(d - 1, n, 0.5)) > 1 - confidence:
-        d -= 1
+    d = _enclosing(n, Fraction(1 - confidence) / 2)
     if d == 0:
         return Median(median(ordered), None, None, n)
     return Median(median(ordered), ordered[d - 1], ordered[n - d], n)
+
+
+def _enclosing(n: int, tail: Fraction) -> int:
+    """The largest d with P(X < d) <= `tail` for X binomial(n, 1/2), exactly; 0 where there is none."""
+    most, ways, total, d = tail * 2**n, 1, 1, 0
+    while total <= most:
+        d += 1
+        ways = ways * (n - d + 1) // d
+        total += ways
+    return d
