@@ -103,7 +103,8 @@ def finding(rounds: Sequence[Round], level: Level | None, alpha: float, budget: 
         stand = replace(stand, status="fail", cause=stand.cause or failed.cause)
     heard = {one.detector: one for one in last.verdicts if one.detector in AREAS}
     main = _main(heard, stand)
-    cause = stand.cause.cause if stand.cause else (None if stand.status == "pass" else "undecided")
+    nothing = "no_answers" if level is None else "undecided"
+    cause = stand.cause.cause if stand.cause else (None if stand.status == "pass" else nothing)
     return Finding(
         status=stand.status, cause=cause, reason=_reason(stand, last, level, budget, main), effect=stand.log_e,
         n=spent.n_requests, threshold=math.log(1 / alpha), log_e=stand.log_e,

@@ -82,8 +82,8 @@ def audit(
         raise UsageError("--from computes old verdicts again: name either endpoints or --from FOLDER, not both")
     if not endpoints and not source:
         raise UsageError("name the endpoints to audit, or --from FOLDER to compute verdicts again")
-    if budget_usd is not None and not 0 <= budget_usd < float("inf"):
-        raise UsageError(f"--budget-usd must be a sum of money, not {budget_usd}")
+    if budget_usd is not None and not 0 < budget_usd < float("inf"):
+        raise UsageError(f"--budget-usd must be above 0, not {budget_usd}")
     if not 0 < alpha < 1:
         raise UsageError(f"--alpha must lie between 0 and 1, not {alpha}")
     loaded = load_config(config, os.environ)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from monitor.ports import Floats
+from monitor.stats.checks import Floats
 
 _TILTS = np.geomspace(0.5, 50, 24)
 """Multiples of the tilt that a normal sum would want, 22% apart: skewed sums want others. The bound holds at each."""

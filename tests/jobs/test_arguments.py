@@ -80,3 +80,9 @@ def test_long_work_says_that_it_goes_on() -> None:
     assert lines[-1].startswith("  reading: ")
     time.sleep(0.05)
     assert len(lines) == n_lines
+
+
+@pytest.mark.parametrize("money", ["0", "-1", "nan", "inf"])
+def test_a_budget_that_buys_nothing_is_refused(money: str) -> None:
+    with pytest.raises(UsageError, match="--budget-usd must be above 0"):
+        CliRunner().invoke(build(), ["audit", "a/b", "--budget-usd", money], catch_exceptions=False)

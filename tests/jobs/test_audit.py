@@ -150,6 +150,7 @@ async def test_an_endpoint_that_does_not_answer_is_asked_once() -> None:
     found = await audited(client)
     assert (found.verdict.status, found.verdict.details["level"]) == ("inconclusive", None)
     assert "no complete answer after 8 requests, 0 tokens, 0.0000 USD: 8 http_5xx" in found.verdict.reason
+    assert (found.verdict.status, found.verdict.cause) == ("inconclusive", "no_answers")
     assert len(client.asked) == 8
 
 
