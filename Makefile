@@ -26,9 +26,9 @@ lint: $(STAMP)
 test: $(STAMP) lint
 	$(BIN)/pytest $(ARGS)
 
-test-vllm: $(STAMP)  ## The golden engines against a real vLLM: 3.4 GB to install once, some minutes.
+test-vllm: $(STAMP)  ## The golden engines, and the tool calls, of a real vLLM: 3.4 GB to install once, some minutes.
 	tests/engines/install_vllm.sh
-	nice -n 5 $(BIN)/pytest -m vllm -s tests/engines/test_vllm.py
+	nice -n 5 $(BIN)/pytest -m vllm -s tests/engines/test_vllm.py tests/engines/test_vllm_tools.py
 
 test-serve: $(STAMP)  ## The capability matrix of a real `transformers serve`; some minutes.
 	tests/engines/install_transformers_serve.sh $(BIN)/python

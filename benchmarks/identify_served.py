@@ -157,7 +157,7 @@ def is_wrong(found: Match, family: str) -> bool:
 
 def family_of(name: str) -> str:
     """The family of an endpoint by its name."""
-    return FAITHFUL if name == OWN_LATTICE else find(name).family
+    return FAITHFUL if name in {OWN_LATTICE, "F16", "BF16"} else find(name).family
 
 
 def share_of(hits: Any) -> str:

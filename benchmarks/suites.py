@@ -33,7 +33,7 @@ from reference.variants.bank import find
 
 NAME = "suites"
 SERVED = ("F16", "Q8_0", "Q4_0", "Q2_K")
-SAMPLED, TEMPERATURE, REPEATS = ("F16",), 0.7, 2
+SAMPLED, TEMPERATURE, REPEATS = ("F16", "Q4_0", "Q2_K"), 0.7, 2
 LEVELS = {"copying": 3, "choosing": 1, "patterns": 1, "structured": 3, "tables": 1, "language": 1}
 PER_FAMILY, RUN_CASES, RUNS = 17, 60, 100
 _SECRET = b"benchmark, so that a record can be used again"

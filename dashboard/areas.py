@@ -56,6 +56,12 @@ AREAS = (
     Area(name="accounting", title="Accounting", question="Are tokens counted right?", detectors=("accounting",)),
 )  # fmt: skip
 
+SUITE = Area(
+    name="suite", title="Suite", question="Are private cases answered as well as golden answers them?",
+    detectors=("suite",),
+)  # fmt: skip
+"""Shown only where there is a private suite. Its verdict holds numbers alone: no names, no words."""
+
 OTHER = Area(name="other", title="Other", question="What else was judged?", detectors=())
 
 
@@ -81,11 +87,12 @@ Standings = Mapping[tuple[str, str], Standing]
 
 
 def areas_of(endpoints: Iterable[EndpointNow]) -> tuple[Area, ...]:
-    """The columns: the areas, and `OTHER` where a detector of none of them has judged."""
-    known = {name for area in AREAS for name in area.detectors}
-    rest = {verdict.detector for endpoint in endpoints for verdict in endpoint.verdicts} - known
+    """The columns: the areas, `SUITE` where one has been judged, and `OTHER` where a detector of none of them has."""
+    judged = {verdict.detector for endpoint in endpoints for verdict in endpoint.verdicts}
+    areas = (*AREAS, SUITE) if judged & set(SUITE.detectors) else AREAS
+    rest = judged - {name for area in areas for name in area.detectors}
     other = Area(name=OTHER.name, title=OTHER.title, question=OTHER.question, detectors=tuple(sorted(rest)))
-    return (*AREAS, other) if rest else AREAS
+    return (*areas, other) if rest else areas
 
 
 def area_cell(endpoint: EndpointNow, area: Area, standings: Standings) -> AreaCell:

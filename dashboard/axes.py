@@ -1,4 +1,4 @@
-"""What charts share: inline rows, and time axes that never have a zero range."""
+"""What charts share: inline rows, hollow marks, and time axes that never have a zero range."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -18,6 +18,19 @@ Row = dict[str, Any]
 def inline(rows: Sequence[Row]) -> alt.Chart:
     """A chart of these rows, which travel within its specification."""
     return alt.Chart(alt.InlineData(values=list(rows)))
+
+
+FADED = alt.condition("datum.hollow", alt.value(0.4), alt.value(1))
+"""Opacity of the interval of a mark; rows say ``hollow``."""
+
+
+def hollowed(field: str, scale: alt.Scale, legend: alt.Legend) -> dict[str, Any]:
+    """Encodings of points in a colour by `field`: only the outline where a row is ``hollow``."""
+    return {
+        "fill": alt.Fill(f"{field}:N", scale=scale, legend=legend),
+        "stroke": alt.Stroke(f"{field}:N", scale=scale, legend=None),
+        "fillOpacity": alt.condition("datum.hollow", alt.value(0), alt.value(1)),
+    }
 
 
 def _span(rows: Sequence[Row]) -> tuple[datetime, datetime]:

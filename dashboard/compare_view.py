@@ -1,4 +1,4 @@
-"""A comparison as a table and as plots of what is traded for what. Every number comes from `monitor.comparison`."""
+"""A comparison in words, as tables and as plots of what is traded for what. Numbers and sentences are the report's."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -6,14 +6,18 @@ from dataclasses import dataclass
 
 import altair as alt
 
-from dashboard.axes import HEIGHT, ChartLike, Row, inline
+from dashboard.axes import FADED, HEIGHT, ChartLike, Row, hollowed, inline
 from dashboard.grid import chip
-from dashboard.markup import Child, Markup, data, link, table, tag
+from dashboard.markup import Child, Markup, data, figures, joined, link, table, tag
 from dashboard.palette import GRAY, STATUS
 from dashboard.words import spoken
 from monitor import comparison as c
-from monitor.comparison_figures import DASH, amount, bare, estimate_text, interval_text
+from monitor import comparison_cells as cells
+from monitor.comparison_figures import DASH, estimate_text
+from monitor.comparison_marks import is_hollow
 from monitor.comparison_measures import MEASURES, measure
+from monitor.comparison_weights import served
+from monitor.comparison_words import advice, scope, sections
 
 MOST_NAMED = 6
 """Endpoints that a plot names all; of more it names those on the line and those that fail."""
@@ -35,9 +39,16 @@ TRADES = (
 """Price against fidelity, price against speed, speed against fidelity."""
 
 
-def measured(model: c.ModelComparison) -> list[c.Measure]:
-    """The measures that some endpoint of a model has."""
-    return [one for one in MEASURES if any(row.estimates[one.name].value is not None for row in model.rows)]
+def words(model: c.ModelComparison) -> Markup:
+    """Whom to choose, what was asked, and the sentences in their groups, as the report has them."""
+    groups = [
+        piece for one in sections(model)
+        for piece in (tag("h4", one.title), tag("ul", *(tag("li", data(line, most=1200)) for line in one.sentences)))
+    ]  # fmt: skip
+    first = tag("p", data(advice(model), most=600), class_="wm-advice")
+    scoped = tag("p", data(scope(model), most=600), class_="wm-soft")
+    said = tag("div", *groups, class_="wm-words", tabindex=0, role="region", aria_label="In words")
+    return joined([first, scoped, said])
 
 
 def ordered(model: c.ModelComparison, by: str) -> list[c.Row]:
@@ -56,41 +67,46 @@ def ordered(model: c.ModelComparison, by: str) -> list[c.Row]:
 
 def rows_table(model: c.ModelComparison, by: str) -> Markup:
     """One row per endpoint: each measure with interval and place; ties are told as ties."""
-    shown = measured(model)
+    shown = cells.measures(model)
     heads = ("Endpoint", "Verdict", *(f"{one.title}{_unit(one)}{' ↓' if one.name == by else ''}" for one in shown))
-    return table(heads, [_row(row, shown) for row in ordered(model, by)], label="Endpoints side by side", cards=True)
+    rows = [_row(row, shown, len(model.rows)) for row in ordered(model, by)]
+    return table(heads, rows, label="Endpoints side by side", cards=True)
 
 
 def _unit(one: c.Measure) -> str:
     return "" if one.unit == "share" else f", {one.unit}"
 
 
-def _row(row: c.Row, shown: Sequence[c.Measure]) -> list[Child]:
+def _row(row: c.Row, shown: Sequence[c.Measure], n: int) -> list[Child]:
     name = link("endpoint", data(row.endpoint.name, most=80), name=row.endpoint.name)
     declared = tag("span", data(row.endpoint.precision or "precision not declared", most=40), class_="wm-soft")
     cause = f" {spoken(', '.join(row.causes))}" if row.causes else ""
     word = tag("td", chip(row.status), f" {row.status}", tag("span", data(cause, most=120), class_="wm-soft"))
-    return [tag("td", name, tag("br"), declared), word, *(_estimate(row, one) for one in shown)]
+    return [tag("td", name, tag("br"), declared), word, *(_estimate(row, one, n) for one in shown)]
 
 
-def _estimate(row: c.Row, one: c.Measure) -> Markup:
+def _estimate(row: c.Row, one: c.Measure, n_endpoints: int) -> Markup:
     """Value, interval, k of n and place below each other; or why there is none."""
     found, place = row.estimates[one.name], row.places.get(one.name)
     if found.value is None:
         return tag("td", DASH, tag("br"), tag("span", data(found.reason or "", most=80), class_="wm-soft"))
-    counted = f"{found.k} of {found.n}" if found.k is not None else ""
-    standing = "" if place is None or place.of < 2 else f"place {_place(place)} of {place.of}"
-    ends = interval_text(found, one.unit) or ("" if found.exact else "no interval")
-    lines = [tag("span", text, class_="wm-soft") for text in (ends, counted, standing) if text]
-    value: Child = bare(found.value, one.unit)
+    notes = (cells.ends(one, found), cells.counted(found), cells.shown_place(place, n_endpoints))
+    value: Child = cells.value(one, found)
     if found.verdict_id:
         value = link("verdict", value, id=found.verdict_id)
-    inside = [piece for line in lines for piece in (tag("br"), line)]
+    inside = [piece for note in notes if note for piece in (tag("br"), tag("span", note, class_="wm-soft"))]
     return tag("td", value, *inside, class_="wm-once", title=found.remark or f"n = {found.n}")
 
 
-def _place(place: c.Place) -> str:
-    return f"{place.best} to {place.worst}" if place.is_tied else str(place.best)
+def served_table(model: c.ModelComparison) -> Markup:
+    """What an identification says is served, or why nothing is known."""
+    heads = ("Endpoint", "Declared", "Identified", "Posterior", "Served so", "Prompts", "Remark")
+    rows: list[list[Child]] = [
+        [data(one.endpoint, most=80), data(one.declared, most=40), data(one.served, most=80), one.posterior, one.share,
+         one.n_prompts, data(one.remark, most=300)]
+        for one in map(served, model.rows)
+    ]  # fmt: skip
+    return table(heads, rows, label="What is served", cards=True)
 
 
 def plot(model: c.ModelComparison, trade: Trade) -> ChartLike | None:
@@ -103,6 +119,7 @@ def plot(model: c.ModelComparison, trade: Trade) -> ChartLike | None:
     y = alt.Y("y:Q", title=_title(y_of), scale=_scale(y_of, rows, "y"), axis=_axis(y_of))
     names = [name for name in STATUS if any(row["status"] == name for row in rows)]
     colour = alt.Scale(domain=names, range=[STATUS[name] for name in names])
+    legend = alt.Legend(orient="top", title=None)
     best = frontier(rows, x_of.better, y_of.better)
     told = {row["endpoint"] for row in best} if len(rows) > MOST_NAMED else {row["endpoint"] for row in rows}
     named = inline([row for row in rows if row["endpoint"] in told or row["status"] in {"fail", "suspect"}])
@@ -117,11 +134,11 @@ def plot(model: c.ModelComparison, trade: Trade) -> ChartLike | None:
     front = inline(best).encode(x=x, y=y, order="order:O")
     return alt.layer(
         front.mark_line(color=GRAY, strokeDash=[4, 3], interpolate="linear"),
-        wide.mark_rule(color=GRAY, opacity=0.7), tall.mark_rule(color=GRAY, opacity=0.7),
+        wide.mark_rule(color=GRAY).encode(opacity=FADED), tall.mark_rule(color=GRAY).encode(opacity=FADED),
         base.mark_point(filled=True, size=110, opacity=1).encode(
-            color=alt.Color("status:N", scale=colour, legend=alt.Legend(orient="top", title=None)),
+            **hollowed("status", colour, legend),
             shape=alt.Shape("status:N", scale=alt.Scale(domain=names, range=[SHAPES[name] for name in names]),
-                            legend=alt.Legend(orient="top", title=None)),
+                            legend=legend),
             tooltip=[alt.Tooltip("endpoint:N"), alt.Tooltip("status:N"), alt.Tooltip("x_text:N", title=x_of.title),
                      alt.Tooltip("y_text:N", title=y_of.title)],
         ),
@@ -129,28 +146,27 @@ def plot(model: c.ModelComparison, trade: Trade) -> ChartLike | None:
     ).properties(height=HEIGHT + 40)  # fmt: skip
 
 
-def _point(row: c.Row, x_of: c.Measure, y_of: c.Measure) -> Row | None:
-    x, y = row.estimates[x_of.name], row.estimates[y_of.name]
+def _point(one: c.Row, x_of: c.Measure, y_of: c.Measure) -> Row | None:
+    x, y = one.estimates[x_of.name], one.estimates[y_of.name]
     if x.value is None or y.value is None:
         return None
     return {
-        "endpoint": row.endpoint.name[:60], "status": row.status, "x": x.value, "y": y.value, "x_low": x.low,
+        "endpoint": one.endpoint.name[:60], "status": one.status, "x": x.value, "y": y.value, "x_low": x.low,
         "x_high": x.high, "y_low": y.low, "y_high": y.high, "x_text": estimate_text(x_of, x),
-        "y_text": estimate_text(y_of, y),
+        "y_text": estimate_text(y_of, y), "hollow": is_hollow(one, x_of.name) or is_hollow(one, y_of.name),
     }  # fmt: skip
 
 
 def frontier(rows: Sequence[Row], across: str, up: str) -> list[Row]:
     """The points that no other beats in both measures, from left to right."""
-
-    def beats(one: Row, other: Row) -> bool:
-        not_worse = _good(one["x"], across) <= _good(other["x"], across) and _good(one["y"], up) <= _good(
-            other["y"], up
-        )
-        return bool(not_worse and (one["x"], one["y"]) != (other["x"], other["y"]))
-
-    best = [row for row in rows if not any(beats(other, row) for other in rows)]
-    return [row | {"order": place} for place, row in enumerate(sorted(best, key=lambda row: float(row["x"])))]
+    places = sorted((_good(row["x"], across), _good(row["y"], up), place) for place, row in enumerate(rows))
+    best: list[tuple[float, float, int]] = []
+    for one in places:
+        # Those before are no worse across: it stays where it is better up than all of them, or the twin of the last.
+        if not best or one[1] < best[-1][1] or one[:2] == best[-1][:2]:
+            best.append(one)
+    left_first = sorted((rows[place] for *_, place in best), key=lambda row: float(row["x"]))
+    return [row | {"order": order} for order, row in enumerate(left_first)]
 
 
 def _good(value: float, better: str) -> float:
@@ -172,26 +188,26 @@ def _scale(one: c.Measure, rows: Sequence[Row], axis: str) -> alt.Scale:
 
 
 def _axis(one: c.Measure) -> alt.Axis:
-    return alt.Axis(format="~g" if one.name == "kl" else "~s", tickCount=5)
+    return alt.Axis(format="~g" if one.name == "kl" else ",~g", tickCount=5)
 
 
-def switch_rows(model: c.ModelComparison) -> list[list[Child]]:
-    """What a change of endpoint costs and brings."""
+def switch_table(model: c.ModelComparison) -> Markup:
+    """What a change of endpoint costs and brings, to the cheapest that pass."""
+    timed = any(one.timed for one in model.switches)
+    heads = ["From", "To", "Prompt tokens, USD/M", "Output tokens, USD/M", "1,000 requests, USD", "Change"]
+    rows = [
+        [data(one.from_, most=60), data(one.to, most=60),
+         *figures(cells.change(one.price_in_change_usd), cells.change(one.price_out_change_usd), cells.thousand(one),
+                  cells.percent(one.per_thousand_ratio)),
+         *(figures(cells.times(one.ttft_ratio, one.timed), cells.times(one.tps_ratio, one.timed)) if timed else ())]
+        for one in cells.switches(model)
+    ]  # fmt: skip
+    return table([*heads, *(("TTFT", "Tokens per second") if timed else ())], rows, label="Switches", cards=True)
+
+
+def limits(model: c.ModelComparison) -> list[str]:
+    """All that the comparison cannot tell: of the whole, of single endpoints, and pairs that cannot be compared."""
     return [
-        [
-            data(one.from_, most=60),
-            data(one.to, most=60),
-            _change(one.blended_change_usd),
-            _times(one.ttft_ratio),
-            _times(one.tps_ratio),
-        ]
-        for one in model.switches
-    ]
-
-
-def _change(usd: float | None) -> str:
-    return "–" if usd is None else f"{'+' if usd > 0 else ''}{amount(usd, 'USD/M')}"
-
-
-def _times(ratio: float | None) -> str:
-    return "–" if ratio is None else f"{ratio:.2f} times"
+        *model.limits, *(f"{row.endpoint.name}: {limit}" for row in model.rows for limit in row.limits),
+        *(f"{one.measure.title}: {remark}" for one in model.rankings for remark in one.remarks),
+    ]  # fmt: skip

@@ -172,7 +172,8 @@ def lag(lags: Sequence[Lag]) -> ChartLike | None:
     y = alt.Scale(type="symlog", domain=[0, top * 1.2 or 1], nice=False)
     x = alt.X("at:T", scale=time_scale(rows), axis=time_axis(rows))
     base = inline(rows).encode(x=x, color=colour)
-    axis = alt.Axis(title="ms (log)", tickCount=5)
+    decades = [tick for tick in (0, 1, 10, 100, 1000, 10_000, 100_000) if tick <= top * 1.2]
+    axis = alt.Axis(title="ms (log)", values=decades, format=",~g")
     tips = [alt.Tooltip(f"{name}:N") for name in ("vantage", "time", "text", "n")]
     return alt.layer(
         base.mark_rule(opacity=0.3).encode(y=alt.Y("value:Q", scale=y, axis=axis), y2="high:Q"),

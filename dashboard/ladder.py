@@ -1,22 +1,26 @@
 """The KL ladder: endpoints between the calibrated ways to serve a model, on a logarithmic axis of nats."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import altair as alt
 
-from dashboard.axes import ChartLike, Row, inline
-from dashboard.charts import FLOOR_NATS, log_ticks
+from dashboard.axes import FADED, ChartLike, Row, hollowed, inline
+from dashboard.charts import log_ticks
 from dashboard.palette import BLUE, GRAY, GREEN, RED
 from dashboard.words import interval, quantity
 from monitor.comparison import Ladder, ModelComparison
+from monitor.comparison_marks import Kind, limits, on_ladder
 from monitor.results import Verdict
 
 ROW_PX = 26
+FLOOR_NATS = 1e-6
+"""Where the axis ends: what is nearer to golden stands there; its number stands beside it."""
 ENDPOINT, FAITHFUL, DEGRADED, LIMIT = "endpoint", "faithful variant", "degraded variant", "limit"
 _LOOKS = {
-    ENDPOINT: (BLUE, "diamond"), FAITHFUL: (GREEN, "circle"), DEGRADED: (RED, "triangle-up"), LIMIT: (GRAY, "square"),
+    ENDPOINT: (BLUE, "diamond"), FAITHFUL: (GREEN, "circle"), DEGRADED: (RED, "cross"), LIMIT: (GRAY, "square"),
 }  # fmt: skip
-"""Colour and shape by kind."""
+"""Colour and shape by kind: shapes as the report draws them (`monitor.comparison_weights.ladder_text`)."""
+_KINDS: Mapping[Kind, str] = {"endpoint": ENDPOINT, "faithful": FAITHFUL, "degraded": DEGRADED}
 
 
 def of_verdict(verdict: Verdict, calibrated: Ladder | None) -> ChartLike | None:
@@ -36,10 +40,13 @@ def of_verdict(verdict: Verdict, calibrated: Ladder | None) -> ChartLike | None:
 
 
 def of_model(model: ModelComparison) -> ChartLike | None:
-    """All endpoints of a model on its ladder; None where no divergence was measured."""
-    found = [(row.endpoint.name, row.estimates["kl"]) for row in model.rows]
-    rows = [_row(name, ENDPOINT, kl.value, kl.low, kl.high) for name, kl in found if kl.value is not None]
-    return _drawn([*rows, *_rungs(model.ladder)], shaded=False) if rows else None
+    """All endpoints of a model on its ladder, between what is tolerated; None where no divergence was measured."""
+    marks = [
+        _row(one.name, _KINDS[one.kind], one.value, one.low, one.high) | {"text": one.text, "hollow": one.hollow}
+        for one in on_ladder(model)
+    ]
+    lines = [_row(one.text, LIMIT, one.value, None, None) | {"text": ""} for one in limits(model)]
+    return _drawn([*marks, *lines], shaded=False) if marks else None
 
 
 def _rungs(calibrated: Ladder | None) -> list[Row]:
@@ -53,7 +60,8 @@ def _row(name: str, kind: str, value: float, low: float | None, high: float | No
     ends = (value, value if low is None else low, value if high is None else high)
     drawn = [max(FLOOR_NATS, end) for end in ends]
     text = f"{quantity(value, 'nats')} {interval(low, high, 'nats') or ''}".strip()
-    return {"name": name[:60], "kind": kind, "text": text, "value": drawn[0], "low": drawn[1], "high": drawn[2]}
+    places = dict(zip(("value", "low", "high"), drawn, strict=True))
+    return {"name": name[:60], "kind": kind, "text": text, "hollow": False, **places}
 
 
 def _drawn(rows: Sequence[Row], *, shaded: bool) -> ChartLike:
@@ -66,20 +74,28 @@ def _drawn(rows: Sequence[Row], *, shaded: bool) -> ChartLike:
         axis=alt.Axis(values=log_ticks(low, high), format="~g"),
     )  # fmt: skip
     names = list(dict.fromkeys(row["name"] for row in rows))
+    y = alt.Y("name:N", sort=names, title=None, axis=alt.Axis(labelLimit=180))
     base = inline(rows).encode(
-        y=alt.Y("name:N", sort=names, title=None, axis=alt.Axis(labelLimit=180)),
+        y=y,
         tooltip=[alt.Tooltip("name:N"), alt.Tooltip("kind:N"), alt.Tooltip("text:N", title="KL")],
     )
     legend = alt.Legend(orient="top", title=None)
     colours, shapes = ([_LOOKS[kind][place] for kind in kinds] for place in (0, 1))
-    colour = alt.Color("kind:N", scale=alt.Scale(domain=kinds, range=colours), legend=legend)
+    scale = alt.Scale(domain=kinds, range=colours)
     shape = alt.Shape("kind:N", scale=alt.Scale(domain=kinds, range=shapes), legend=legend)
+    # A layer for each colour: encoded here too, it would take the legend away from the points (Vega-Lite 6).
+    intervals = [
+        inline([row for row in rows if row["kind"] == kind]).mark_rule(strokeWidth=3, color=colour).encode(
+            x=alt.X("low:Q"), x2="high:Q", y=y, opacity=FADED
+        )
+        for kind, colour in zip(kinds, colours, strict=True)
+    ]  # fmt: skip
     own = inline([row for row in rows if shaded and row["kind"] == ENDPOINT])
     limits = inline([row for row in rows if row["kind"] == LIMIT])
     return alt.layer(
         limits.mark_rule(color=GRAY, strokeDash=[5, 3]).encode(x=x),
         own.mark_rect(color=BLUE, opacity=0.14).encode(x=alt.X("low:Q"), x2="high:Q"),
-        base.mark_rule(strokeWidth=3).encode(x=alt.X("low:Q"), x2="high:Q", color=colour),
-        base.mark_point(filled=True, size=90, opacity=1).encode(x=x, color=colour, shape=shape),
+        *intervals,
+        base.mark_point(filled=True, size=90, opacity=1).encode(x=x, shape=shape, **hollowed("kind", scale, legend)),
         base.mark_text(align="left", dx=9, color=GRAY).encode(x=alt.X("high:Q"), text="text:N"),
-    ).properties(height=alt.Step(ROW_PX))
+    ).properties(height=alt.Step(ROW_PX))  # fmt: skip

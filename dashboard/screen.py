@@ -6,16 +6,20 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
+import streamlit as st
+
 import dashboard.screens
+from dashboard import session
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Screen:
-    """A page. The one with the lowest ``order`` is what opens first."""
+    """A page. The one with the lowest ``order`` is what opens first; it renews itself every ``every_s`` seconds."""
 
     title: str
     question: str
     order: int
+    every_s: int = session.REFRESH_S
 
 
 def screens() -> Sequence[tuple[str, Screen]]:
@@ -31,11 +35,19 @@ def screens() -> Sequence[tuple[str, Screen]]:
 
 
 def show(file: str) -> None:
-    """Draw the page in `file`: ``main()`` of its module, once it is imported under its own name.
+    """Draw the page in `file` and keep it up to date: ``main()`` of its module, or what is wrong with the store.
 
-    Streamlit runs files as ``__main__``, anew for each view; classes that are made each time could not be shared.
+    Streamlit runs files as ``__main__``, anew for each view; classes that are made each time could not be shared. So
+    the module is imported under its own name.
     """
-    import_module(f"dashboard.screens.{Path(file).stem}").main()
+    name = Path(file).stem
+    module = import_module(f"dashboard.screens.{name}")
+
+    @st.fragment(run_every=_of(name).every_s)
+    def live() -> None:
+        session.guarded(module.main)
+
+    live()
 
 
 def path_of(name: str) -> Path:

@@ -142,4 +142,6 @@ def _causes(endpoint: EndpointNow, status: Status | None) -> str:
         return ""
     found = [verdict for verdict in endpoint.verdicts if verdict.status == status]
     words = [spoken(verdict.cause or detector_label(verdict.detector).title.lower()) for verdict in found]
-    return ", ".join(dict.fromkeys(words))
+    # One that says more stands for the one that it specifies: `weights: Q4_0` for `weights`.
+    told = dict.fromkeys(words)
+    return ", ".join(one for one in told if not any(other.startswith(f"{one}: ") for other in told))

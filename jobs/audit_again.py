@@ -14,13 +14,11 @@ from jobs import evidence_folder
 from jobs.audit import KIND, Audit, listens_to, looking
 from jobs.audit_report import Budget
 from jobs.clock import SystemClock
-from jobs.drawing import Drawn
-from jobs.endpoints_now import exit_code
+from jobs.endpoints_now import INTERRUPTED, exit_code, interruptible
 from jobs.evidence_folder import Kept
-from jobs.golden_answers import GoldenAnswers
 from jobs.judging import GoldenSide, golden_side, judge
-from jobs.pipeline import Probed
-from jobs.predicting import bank_names, predictions_of, predictor_for
+from jobs.pipeline import Beside, Probed, ask_golden
+from jobs.predicting import predictions_of, predictor_for, wanted_names
 from jobs.references import scorer_for
 from jobs.store_client import client_for
 from jobs.terminal import show, show_json
@@ -52,18 +50,28 @@ class _Again:
     @property
     def same(self) -> bool:
         """Whether every word is the same and every number to a thousandth: scores depend on what is in a batch."""
+        return self.now is not None and not self.differs
+
+    @property
+    def differs(self) -> list[str]:
+        """Names of the fields and details that come out otherwise; a newer version may say more than before."""
         if self.now is None:
-            return False
+            return []
         slack = max(_LEAST, _PER_TOKEN * self.before.n)
-        return _alike(plain(self.before.details), plain(self.now.details), slack) and all(
-            _alike(plain(getattr(self.before, name)), plain(getattr(self.now, name)), _LEAST) for name in _COMPARED
-        )
+        then, now = plain(self.before.details), plain(self.now.details)
+        fields = (name for name in _COMPARED
+                  if not _alike(plain(getattr(self.before, name)), plain(getattr(self.now, name)), _LEAST))  # fmt: skip
+        details = (f"details.{name}" for name in then
+                   if name != "reason" and (name not in now or not _alike(then[name], now[name], slack)))  # fmt: skip
+        return [*fields, *details]
 
 
 def run(config: Config, source: str, *, as_json: bool) -> int:
     """Compute the verdicts in the folder `source`, or the one of that id in the store, again; print old and new.
 
-    Returns the exit code of the worst verdict as it is now, and 1 when one comes out otherwise than before.
+    Of a folder that holds several verdicts of one detector on one endpoint, the newest.
+
+    Returns the exit code that the command had that made them, and 1 when a verdict comes out otherwise than before.
 
     Raises
     ------
@@ -71,25 +79,40 @@ def run(config: Config, source: str, *, as_json: bool) -> int:
         When there is no such folder and no such verdict.
     """
     console = Console(stderr=True, highlight=False)
-    kept = evidence_folder.read(Path(source)) if Path(source).is_dir() else [asyncio.run(_from_store(config, source))]
+    found = evidence_folder.read(Path(source)) if Path(source).is_dir() else [asyncio.run(_from_store(config, source))]
+    kept = [one for one in found if one.verdicts]
+    for one in found:
+        if not one.verdicts:
+            console.print(f"{one.place}: no verdict was made of what {one.probed.endpoint.name} answered (was it "
+                          "stopped?): audit it again", markup=False, soft_wrap=True)  # fmt: skip
+    if not kept:
+        raise UsageError(f"{source}: holds no verdicts that could be computed again; audit the endpoint again")
     golden: dict[str, Scorer] = {}
     try:
-        found = [again for one in kept for again in _computed(config, one, golden, console)]
+        with interruptible():
+            told = [again for one in kept for again in _computed(config, one, golden, console)]
+    except KeyboardInterrupt:
+        console.print("stopped; the evidence is as it was")
+        return INTERRUPTED
     finally:
         for scorer in golden.values():
             scorer.close()
-    if not found:
-        raise UsageError(f"{source}: holds no verdicts")
     for one in kept:
         if one.n_changed:
             console.print(f"{one.place}: {one.n_changed} answers are decoded otherwise than when they were recorded",
                           markup=False, soft_wrap=True)  # fmt: skip
     if as_json:
-        show_json([_row(one) for one in found])
+        show_json([_row(one) for one in told])
     else:
-        show(_table(found))
-    code = exit_code([one.now.status for one in found if one.now is not None])
-    return code if all(one.same for one in found) else 1
+        show(_table(told))
+    code = exit_code([one.now.status for one in told if one.now is not None and _counts(one.now, told)])
+    return code if all(one.same for one in told) else 1
+
+
+def _counts(verdict: Verdict, found: Sequence[_Again]) -> bool:
+    """Whether the exit code rests on it: of an audit on its own verdict, not on those that it is joined from."""
+    audited = any(one.before.detector == KIND and one.before.endpoint == verdict.endpoint for one in found)
+    return verdict.detector == KIND or not audited
 
 
 def _computed(config: Config, kept: Kept, golden: dict[str, Scorer], console: Console) -> Iterator[_Again]:
@@ -100,14 +123,16 @@ def _computed(config: Config, kept: Kept, golden: dict[str, Scorer], console: Co
         console.print(f"loading reference {name}", markup=False, soft_wrap=True)
         golden[name] = scorer_for(config.references[name])
     sides: dict[tuple[str, ...], GoldenSide] = {}
-    for verdict in kept.verdicts:
+    newest = {one.detector: one for one in sorted(kept.verdicts, key=lambda one: one.at)}
+    for verdict in newest.values():
         _require_one_run(verdict, config)
         by_id = {record.run.run_id: (record, seen) for record, seen in
                  zip(kept.probed.records, kept.probed.captures, strict=True)}  # fmt: skip
         pairs = [by_id[run_id] for run_id in verdict.run_ids if run_id in by_id]
         if len(pairs) < len(verdict.run_ids):
-            raise UsageError(f"{kept.place}: {len(verdict.run_ids) - len(pairs)} of {len(verdict.run_ids)} runs of "
-                             f"verdict {verdict.verdict_id} are missing")  # fmt: skip
+            gone = [run_id for run_id in verdict.run_ids if run_id not in by_id]
+            raise UsageError(f"{kept.place}: {len(gone)} of {len(verdict.run_ids)} runs of verdict "
+                             f"{verdict.verdict_id} are missing ({gone[0]}); a verdict needs all of them")  # fmt: skip
         probed = replace(kept.probed, records=tuple(p[0] for p in pairs), captures=tuple(p[1] for p in pairs))
         n = sum(len(record.exchanges) for record in probed.records)
         console.print(f"{verdict.endpoint}: {verdict.detector} again, {n} answers", markup=False, soft_wrap=True)
@@ -146,11 +171,9 @@ def _side(
     name = probed.endpoint.reference
     tolerances = tolerances_for(config.references[name], scorer.fingerprint) if name and scorer else None
     wanting = [one for one in config.detectors if one.kind in kinds]
-    drawn: Drawn = {}
-    side = golden_side(probed.records, scorer, wanting, tolerances=tolerances, drawn=drawn)
-    if not paired:
-        return side
-    return replace(side, answers=asyncio.run(GoldenAnswers().of(probed.records[0], wanting, scorer, drawn)))
+    beside = asyncio.run(ask_golden(probed, scorer, wanting)) if paired else Beside()
+    side = golden_side(probed.records, scorer, wanting, tolerances=tolerances, drawn=beside.drawn)
+    return replace(side, answers=beside.answers)
 
 
 def _judged(
@@ -159,7 +182,8 @@ def _judged(
     name = probed.endpoint.reference
     if verdict.detector == Identify.kind and name and scorer:
         predictor = predictor_for(config.references[name], scorer, lambda _line: None)
-        predicted = predictions_of(probed.records, golden.views, scorer, predictor, bank_names(predictor))
+        names = wanted_names(predictor, config.detectors)
+        predicted = predictions_of(probed.records, golden.views, scorer, predictor, names)
         golden = replace(golden, predictions=predicted)
     detectors = [one for one in config.detectors if one.kind == verdict.detector]
     found = judge(probed.endpoint, probed.records, golden, detectors, at=verdict.at)
@@ -207,7 +231,7 @@ async def _from_store(config: Config, verdict_id: str) -> Kept:
 def _alike(before: Any, now: Any, slack: float) -> bool:
     """Whether two JSON values say the same; sentences are left to the numbers that they are made of."""
     if isinstance(before, dict) and isinstance(now, dict):
-        return before.keys() == now.keys() and all(_alike(before[k], now[k], slack) for k in before if k != "reason")
+        return before.keys() <= now.keys() and all(_alike(before[k], now[k], slack) for k in before if k != "reason")
     if isinstance(before, list) and isinstance(now, list):
         return len(before) == len(now) and all(_alike(*pair, slack) for pair in zip(before, now, strict=True))
     if isinstance(before, float) and isinstance(now, float):
@@ -218,6 +242,7 @@ def _alike(before: Any, now: Any, slack: float) -> bool:
 def _row(again: _Again) -> dict[str, Any]:
     return {
         "endpoint": again.before.endpoint, "detector": again.before.detector, "same": again.same,
+        "differs": again.differs,
         "before": plain(again.before), "now": None if again.now is None else plain(again.now),
     }  # fmt: skip
 
@@ -229,7 +254,7 @@ def _table(found: Sequence[_Again]) -> Table:
     for one in found:
         shown.add_row(
             one.before.endpoint, one.before.detector, _status(one.before), _status(one.now), _effect(one.before),
-            _effect(one.now), "yes" if one.same else "[red]no[/red]",
+            _effect(one.now), "yes" if one.same else f"[red]no[/red]: {', '.join(one.differs) or 'no detector'}",
         )  # fmt: skip
     return shown
 

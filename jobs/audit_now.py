@@ -50,6 +50,7 @@ def run(config: Config, patterns: Sequence[str], terms: Terms, out: Path, *, as_
         if unpriced:
             raise UsageError(f"--budget-usd needs price_in_usd and price_out_usd of {', '.join(unpriced)}")
     folder = evidence_folder.prepare(out)
+    finished: list[Audited] = []
     try:
         with interruptible(), scorers(config, entries, console) as golden:
             audits = {
@@ -59,15 +60,18 @@ def run(config: Config, patterns: Sequence[str], terms: Terms, out: Path, *, as_
                 for entry in entries
             }
 
-            async def audit(entry: EndpointConfig, client: Client) -> Audited:
+            async def audit(entry: EndpointConfig, client: Client) -> None:
                 one = audits[entry.endpoint.name]
-                return await one.run(client, seed=secrets.randbits(31), keep=_keeper(folder, entry))
+                finished.append(await one.run(client, seed=secrets.randbits(31), keep=_keeper(folder, entry)))
+                _keep(finished[-1], folder)
 
-            audited = run_loop(each(entries, audit))
+            run_loop(each(entries, audit))
     except KeyboardInterrupt:
+        if finished:
+            _show(finished, folder, as_json=as_json)
         console.print(f"stopped; the rounds that were finished are kept in {out}", markup=False, soft_wrap=True)
         return INTERRUPTED
-    return _finish(audited, folder, as_json=as_json)
+    return _show(finished, folder, as_json=as_json)
 
 
 def made(
@@ -106,11 +110,13 @@ def questions(*, text_only: bool) -> dict[str, Callable[[int, bool], Probe | Non
     return {"greedy": greedy, "sample": lambda at, _: made("sample", at, {"per_prompt": 1, "tokens": 24})}
 
 
-def _finish(audited: Sequence[Audited], folder: Path, *, as_json: bool) -> int:
-    for one in audited:
-        probed = Probed(endpoint=one.endpoint, records=one.records, captures=one.captures)
-        verdicts = (one.verdict, *one.rounds[-1].verdicts)
-        evidence_folder.keep_judged(folder, Judged(probed=probed, views=one.golden.views, verdicts=verdicts))
+def _keep(one: Audited, folder: Path) -> None:
+    probed = Probed(endpoint=one.endpoint, records=one.records, captures=one.captures)
+    verdicts = (one.verdict, *one.rounds[-1].verdicts)
+    evidence_folder.keep_judged(folder, Judged(probed=probed, views=one.golden.views, verdicts=verdicts))
+
+
+def _show(audited: Sequence[Audited], folder: Path, *, as_json: bool) -> int:
     rows = [audit_row(one) for one in audited]
     if as_json:
         show_json(rows)

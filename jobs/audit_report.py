@@ -148,7 +148,7 @@ def _details(
         "budget_usd": budget.usd,
         "path": [[one.spent.tokens_out, _rounded(one.standing.log_e)] for one in rounds],
         "measured": None if main is None else {
-            "metric": main.statistic, "unit": main.unit, "value": main.effect, "low": main.low, "high": main.high,
+            "metric": main.statistic, "unit": main.unit, "value": main.effect, **_anytime(main),
         },
         "detectors": {
             kind: {"status": one.status, "cause": one.cause, "effect": one.effect, "low": one.low, "high": one.high,
@@ -156,6 +156,16 @@ def _details(
             for kind, one in heard.items()
         },
     }  # fmt: skip
+
+
+def _anytime(main: Verdict) -> dict[str, float | None]:
+    """Its interval at every look: an audit looks after every round.
+
+    Where rare answers are far off, the upper end of the capped mean would lie below the mean: then there is none.
+    """
+    low, high = (main.details.get(f"anytime_{end}", getattr(main, end)) for end in ("low", "high"))
+    effect = main.effect or 0.0
+    return {"low": low, "high": None if high is not None and high < effect else high}
 
 
 def _rounded(nats: float | None) -> float | None:

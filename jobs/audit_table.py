@@ -42,7 +42,8 @@ def audit_table(rows: Sequence[dict[str, Any]]) -> Table:
 def _measured(one: dict[str, Any] | None) -> str:
     if one is None or one["value"] is None:
         return "–"
-    interval = "" if one["low"] is None or one["high"] is None else f" [{one['low']:.2g}, {one['high']:.2g}]"
+    ends = ["–" if one[end] is None else f"{one[end]:.2g}" for end in ("low", "high")]
+    interval = "" if one["low"] is None else f" [{ends[0]}, {ends[1]}]"
     return f"{one['metric']} {one['value']:.2g}{interval}"
 
 

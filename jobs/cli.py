@@ -51,7 +51,7 @@ def main() -> None:
         build()()
     except ConfigError as error:
         n = len(error.problems)
-        typer.echo(f"weighmaster: {n} mistake{'s' if n > 1 else ''} in the configuration:\n{error}", err=True)
+        typer.echo(f"weighmaster: {n} mistake{'s' if n > 1 else ''} in {error.source}:\n{error}", err=True)
         sys.exit(error.exit_code)
     except WeighmasterError as error:
         typer.echo(f"weighmaster: {error}", err=True)

@@ -20,6 +20,7 @@ from jobs.store_client import StoreClient, client_for
 from jobs.terminal import show
 from monitor.comparison import Comparison
 from monitor.comparison_facts import Facts
+from monitor.comparison_public import public_facts
 from monitor.comparison_rows import compare
 from monitor.config_types import Config
 from monitor.errors import StoreError, UsageError
@@ -79,9 +80,15 @@ def run(
     return exit_code(statuses) if statuses else 3
 
 
-def compared(config: Config | None, wanted: Wanted, sources: Sequence[Path], *, store_url: str | None) -> Comparison:
-    """The comparison of what is wanted, out of `sources` or the store. Raises as `run` does."""
+def compared(
+    config: Config | None, wanted: Wanted, sources: Sequence[Path], *, store_url: str | None, public: bool = False
+) -> Comparison:
+    """The comparison of what is wanted, out of `sources` or the store, all or what the public may see of it.
+
+    Raises as `run` does.
+    """
     facts, source = _facts(config, wanted, sources, store_url)
+    facts = tuple(map(public_facts, facts)) if public else facts
     _check_names(wanted, facts)
     return compare(facts, ladders=ladders_of(config) if config else None, source=source)
 

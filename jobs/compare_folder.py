@@ -7,7 +7,6 @@ from pathlib import Path
 
 from jobs import evidence_folder
 from jobs.evidence_folder import Kept
-from monitor.codec import decode
 from monitor.comparison_facts import Facts
 from monitor.comparison_gather import Measured, gathered, within
 from monitor.errors import UsageError
@@ -38,18 +37,15 @@ def facts_of_folders(
 def _measured(kept: Kept) -> Measured:
     return Measured(
         endpoint=kept.probed.endpoint, records=kept.probed.records, verdicts=kept.verdicts,
-        views={one.exchange_id: one for one in _views(kept.place / "views.json")},
+        views=_views(kept.place / evidence_folder.VIEWS),
     )  # fmt: skip
 
 
-def _views(path: Path) -> tuple[GoldenView, ...]:
-    if not path.exists():
-        return ()
+def _views(path: Path) -> dict[str, GoldenView]:
     try:
-        found: tuple[GoldenView, ...] = decode(tuple[GoldenView, ...], path.read_bytes())
+        return evidence_folder.views_in(path)
     except (OSError, ValueError) as error:
         raise UsageError(f"{path}: evidence that cannot be read: {error}; probe again, or leave it out") from None
-    return found
 
 
 def _joined(parts: Sequence[Measured]) -> Measured:

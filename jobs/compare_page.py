@@ -8,14 +8,16 @@ from typing import Any
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from jobs import compare_cells as cells
 from jobs.compare_charts import forest
+from jobs.verdict_table import SYMBOLS
+from monitor import comparison_cells as cells
 from monitor.comparison import Comparison, ModelComparison
 from monitor.comparison_figures import estimate_text, one_line, place_text, span_text, stamp, visible
 from monitor.comparison_glossary import glossary
 from monitor.comparison_measures import measure
 from monitor.comparison_weights import ladder_text, served
 from monitor.comparison_words import advice, order_text, scope, sections
+from monitor.results import Status
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~&!])")
 _LINKS = re.compile(r"(?<=:)(?=//)|(?<=www)(?=\.)|(?<=@)", re.IGNORECASE)
@@ -78,11 +80,14 @@ def _known(comparison: Comparison) -> dict[str, Any]:
     def chart(model: ModelComparison, name: str) -> Markup:
         return forest(model, measure(name))
 
+    def symbol(status: Status) -> str:
+        return SYMBOLS[status][0]
+
     return {
         "comparison": comparison, "title": title_of(comparison), "all_measures": cells.measured(comparison),
         "chart": chart, "advice": advice, "scope": scope, "sections": sections, "served": served,
         "ladder_text": ladder_text, "glossary": glossary(comparison), "switch_note": cells.switch_note,
-        "measures": cells.measures, "symbol": cells.symbol, "estimate": estimate_text, "place": cells.shown_place,
+        "measures": cells.measures, "symbol": symbol, "estimate": estimate_text, "place": cells.shown_place,
         "place_text": place_text,
         "order": cells.order,
         "value": cells.value, "ends": cells.ends, "counted": cells.counted,

@@ -6,8 +6,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from jobs import compare_cells as cells
 from jobs.verdict_table import SYMBOLS
+from monitor import comparison_cells as cells
 from monitor.comparison import Comparison, ModelComparison
 from monitor.comparison_figures import estimate_text, one_line, place_text, span_text
 from monitor.comparison_words import advice, scope, sections

@@ -1,21 +1,26 @@
 """Keeps the evidence of commands that run without a store: captures, records and verdicts as plain files."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
+from urllib.parse import quote
 
 import orjson
 
+from jobs.out_file import replace_file
 from jobs.pipeline import Judged, Probed
 from monitor.codec import decode, encode, plain
 from monitor.errors import UsageError
-from monitor.results import RunRecord, Verdict
+from monitor.results import GoldenView, RunRecord, Verdict
 from monitor.types import Capture, Endpoint
 from monitor.wire.dispatch import decode as decode_capture
 from monitor.wire.files import dump, load
 
-ENDPOINT, VERDICTS = "endpoint.json", "verdicts.json"
+T = TypeVar("T")
+
+ENDPOINT, VERDICTS, VIEWS = "endpoint.json", "verdicts.json", "views.json"
 
 
 def prepare(folder: Path) -> Path:
@@ -41,7 +46,7 @@ def keep_probed(folder: Path, probed: Probed) -> None:
 
     Every run gets ``record.json`` and one ``NNN.capture`` per exchange, which ``weighmaster decode`` reads.
     """
-    place = _place(folder, probed.endpoint)
+    place = place_of(folder, probed.endpoint.name)
     place.mkdir(parents=True, exist_ok=True)
     (place / ENDPOINT).write_bytes(encode(probed.endpoint))
     for record, captures in zip(probed.records, probed.captures, strict=True):
@@ -53,12 +58,37 @@ def keep_probed(folder: Path, probed: Probed) -> None:
 
 
 def keep_judged(folder: Path, judged: Judged) -> None:
-    """Write what the golden side and the detectors made of it: ``views.json`` and ``verdicts.json``."""
-    place = _place(folder, judged.probed.endpoint)
+    """Write what the golden side and the detectors made of it: ``views.json`` and ``verdicts.json``.
+
+    What is there of earlier commands stays, as their runs do.
+    """
+    place = place_of(folder, judged.probed.endpoint.name)
     place.mkdir(parents=True, exist_ok=True)
-    pretty = orjson.dumps([plain(verdict) for verdict in judged.verdicts], option=orjson.OPT_INDENT_2)
-    (place / VERDICTS).write_bytes(pretty)
-    (place / "views.json").write_bytes(encode(list(judged.views.values())))
+    told = {one.verdict_id: one for one in (*(_before(verdicts_in, place / VERDICTS) or ()), *judged.verdicts)}
+    views = {**(_before(views_in, place / VIEWS) or {}), **judged.views}
+    replace_file(place / VERDICTS, orjson.dumps([plain(one) for one in told.values()], option=orjson.OPT_INDENT_2))
+    replace_file(place / VIEWS, encode(list(views.values())))
+
+
+def _before(read_file: Callable[[Path], T], path: Path) -> T | None:
+    """What earlier commands wrote; a damaged file is put aside, since what was measured now must be kept."""
+    try:
+        return read_file(path)
+    except ValueError:
+        path.replace(path.with_suffix(".damaged"))
+        return None
+
+
+def views_in(path: Path) -> dict[str, GoldenView]:
+    """Golden views by exchange in a file that `keep_judged` wrote; none where there is no file."""
+    found = decode(tuple[GoldenView, ...], path.read_bytes()) if path.exists() else ()
+    return {one.exchange_id: one for one in found}
+
+
+def verdicts_in(path: Path) -> list[Verdict]:
+    """Verdicts in a file that `keep_judged` wrote, in the order of writing; none where there is no file."""
+    told = orjson.loads(path.read_bytes()) if path.exists() else []
+    return [decode(Verdict, encode(one)) for one in told]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,10 +122,13 @@ def _read_place(place: Path) -> Kept:
     with _naming(place / ENDPOINT) as path:
         endpoint = decode(Endpoint, path.read_bytes())
     runs = [_read_run(path.parent) for path in place.glob("*/record.json")]
+    others = {run[0].run.endpoint for run in runs} - {endpoint.name}
+    if others:
+        raise UsageError(f"{place}: {ENDPOINT} speaks of {endpoint.name}, and there are runs against "
+                         f"{', '.join(sorted(others))}; evidence of two endpoints cannot be one verdict")  # fmt: skip
     chosen = sorted(runs, key=lambda run: run[0].run.started_at)
     with _naming(place / VERDICTS) as path:
-        told = orjson.loads(path.read_bytes()) if path.exists() else []
-        verdicts = [decode(Verdict, encode(one)) for one in told]
+        verdicts = verdicts_in(path)
     return Kept(
         place=place, verdicts=tuple(verdicts), n_changed=sum(run[2] for run in chosen),
         probed=Probed(
@@ -128,5 +161,7 @@ def _naming(path: Path) -> Iterator[Path]:
                          ) from None  # fmt: skip
 
 
-def _place(folder: Path, endpoint: Endpoint) -> Path:
-    return folder / endpoint.name.replace("/", "__")
+def place_of(folder: Path, name: str) -> Path:
+    """Where the evidence on the endpoint `name` is: ``acme/m`` in ``acme__m``, and no other endpoint there."""
+    place = name.replace("/", "__")
+    return folder / (place if place.replace("__", "/") == name else quote(name.replace("_", "%5F"), safe="%"))

@@ -22,6 +22,7 @@ from reference.tool_parsers.families import family_of, parse
 
 log = logging.getLogger(__name__)
 
+_EFFORT = "reasoning_effort"
 MOST_KEPT = 2000
 """Answers that are kept; most requests are drawn anew in every run, and the oldest go first."""
 
@@ -38,7 +39,8 @@ class GoldenAnswers:
         """Return golden's answers by the id of the endpoint's exchange.
 
         Of a case that was asked in two forms one is answered: golden has one form. What golden draws for `tool_calls`
-        (`drawn`) is taken for an answer; engines that draw cannot force a call, so a forced choice is left out there.
+        (`drawn`) is taken for an answer; engines that draw can neither force a call nor think harder, so such requests
+        are left out there.
         Empty where no detector wants answers, or this golden side gives none; those that fail are left out, and the log
         says why.
         """
@@ -49,7 +51,7 @@ class GoldenAnswers:
         asked = _asked(record.exchanges)
         found: dict[str, Exchange] = {}
         if isinstance(scorer, Sampler):
-            asked = {name: one for name, one in asked.items() if is_free(one)}
+            asked = {name: one for name, one in asked.items() if is_free(one) and _EFFORT not in one.extra}
             plain = {name: one for name, one in asked.items() if one.tools and draws_plainly(one)}
             found = await asyncio.to_thread(_drawn, plain, detectors, scorer, drawn, family)
         golden: Any = scorer
@@ -59,14 +61,17 @@ class GoldenAnswers:
 
     async def _sent(self, asked: Mapping[str, Request], client: Any, digest: str) -> dict[str, Exchange]:
         found: dict[str, Exchange] = {}
+        failed: list[str] = []
         for exchange_id, request in asked.items():
             key = _key(digest, request)
             try:
                 found[exchange_id] = self._known.get(key) or decode(await client.send(request))
             except GoldenError as error:
-                log.warning("golden does not answer %s: %s", request.prompt_id, error)
+                failed.append(f"{request.prompt_id}: {error}")
                 continue
             self._keep(key, found[exchange_id])
+        if failed:
+            log.warning("golden does not answer %d of %d requests; first %s", len(failed), len(asked), failed[0])
         return found
 
     def _keep(self, key: str, answer: Exchange) -> None:

@@ -20,7 +20,7 @@ from jobs.identify_picture import svg
 from jobs.identify_table import identified_row, identified_table
 from jobs.judging import GoldenSide, evidence_of, golden_side
 from jobs.pipeline import Judged, Probed
-from jobs.predicting import bank_names, kept_at, predictions_of, predictor_for, prepare
+from jobs.predicting import kept_at, predictions_of, predictor_for, prepare, wanted_names
 from jobs.settings import catalogues
 from jobs.terminal import show, show_json
 from jobs.tolerances import tolerances_for
@@ -114,7 +114,7 @@ def _made(
     reference = config.references[str(entry.endpoint.reference)]
     predictor = predictor_for(reference, scorer, tell)
     detector = next((one for one in config.detectors if isinstance(one, Identify)), Identify())
-    names = [one for one in bank_names(predictor) if not detector.variants or one in detector.variants]
+    names = wanted_names(predictor, config.detectors)
     if not names:
         raise UsageError("the pack holds no predictions; record one with `weighmaster reference pack --variants all`")
     kind: Any = catalogues(detectors=False).probes["identify"]
@@ -207,7 +207,8 @@ def _keep(found: Identified, folder: Path, tell: Callable[[str], None]) -> None:
     """Write the verdict on one endpoint, and the picture where there is something to draw."""
     judged = Judged(probed=found.probed, views=found.golden.views, verdicts=(found.verdict,))
     evidence_folder.keep_judged(folder, judged)
-    place = folder / found.probed.endpoint.name.replace("/", "__") / PICTURE
+    place = evidence_folder.place_of(folder, found.probed.endpoint.name) / PICTURE
+    place.unlink(missing_ok=True)  # of an earlier identification
     if found.verdict.details.get("nearest") is not None:
         observed, predicted = deviations(found.evidence, found.verdict.details["nearest"])
         place.write_text(svg(found.verdict, observed, predicted), "utf-8")

@@ -34,7 +34,7 @@ def ordered(
 
     chosen = [name for name in HARDEST if name in names]
     key = f"{schemes_digest()}#{order}#{','.join(chosen)}"
-    known = decode(dict[str, tuple[str, ...]], path.read_bytes()) if path.exists() else {}
+    known = _known(path)
     if not chosen or key in known:
         return known.get(key, ())
     report(f"choosing among {CANDIDATES} prompts, once: golden weights read them")
@@ -42,6 +42,14 @@ def ordered(
     path.parent.mkdir(parents=True, exist_ok=True)
     replace_file(path, encode({**known, key: found}))
     return found
+
+
+def _known(path: Path) -> dict[str, tuple[str, ...]]:
+    """The orders in the file; a damaged one is computed again."""
+    try:
+        return decode(dict[str, tuple[str, ...]], path.read_bytes())
+    except (FileNotFoundError, ValueError):
+        return {}
 
 
 def _computed(scorer: Scorer, predictor: Predictor, chosen: Sequence[str], order: int) -> tuple[str, ...]:

@@ -33,7 +33,9 @@ def identified_table(rows: Sequence[dict[str, Any]]) -> Table:
     for one in rows:
         symbol, colour = SYMBOLS[one["status"]]
         schemes = [f"{each['name']} {posterior_text(each['posterior'])}" for each in one["schemes"][:_SHOWN]]
-        share = "–" if one["share"] is None else (
+        # One part is an endpoint that deviates as a whole: its interval says only how few requests there were.
+        parts = one["verdict"]["details"].get("parts", [])
+        share = "–" if len(parts) < 2 else (
             f"{one['share']:.0%} ({one['share_low']:.0%} to {one['share_high']:.0%})"
         )  # fmt: skip
         residual = "–" if one["residual_nats"] is None else f"{one['residual_nats']:.2g}"

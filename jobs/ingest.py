@@ -74,8 +74,9 @@ def exchanges_of(lines: Iterable[bytes], tally: Tally, *, keep: bool, log: TextI
                 log.write(f"line {number}: {error}\n")
             continue
         n_read += 1
-    if tally.refused and not n_read:
-        log.write("no line could be read: give one JSON object a line (`jq -c .` makes lines of a document)\n")
+    if not n_read:
+        nothing = "no line could be used" if tally.refused else "there is no line"
+        log.write(f"{nothing}: give one answer a line, as a JSON object (`jq -c .` makes lines of a document)\n")
 
 
 def events_in(line: bytes, *, keep: bool) -> list[Exchange]:

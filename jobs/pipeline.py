@@ -1,13 +1,15 @@
 """The whole way from an endpoint to its verdicts in one process: probe, look through golden eyes, judge."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
-from jobs.judging import golden_side, judge
-from monitor.ports import Client, Clock, Detector, JudgesAlone, Probe, Scorer
+from jobs.drawing import Drawn
+from jobs.golden_answers import GoldenAnswers
+from jobs.judging import fed, golden_side, judge
+from monitor.ports import Client, Clock, Detector, JudgesAlone, Probe, Scorer, WantsAnswers
 from monitor.results import GoldenView, RunRecord, Tolerances, Verdict
 from monitor.summary import Summary, summarise
-from monitor.types import Capture, Endpoint
+from monitor.types import Capture, Endpoint, Exchange
 from probes.run import run_probe
 
 
@@ -45,6 +47,28 @@ class Prober:
     concurrency: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """Golden's own answers by the id of the endpoint's exchange, and all that golden drew for them."""
+
+    answers: Mapping[str, Exchange] = field(default_factory=dict)
+    drawn: Drawn = field(default_factory=dict)
+
+
+async def ask_golden(probed: Probed, scorer: Scorer | None, detectors: Sequence[Detector]) -> Beside:
+    """Put the requests of `probed` to golden too, as the judge of the service does, as far as `detectors` compare."""
+    asker, drawn, found = GoldenAnswers(), Drawn(), dict[str, Exchange]()
+    for record in probed.records:
+        found |= await asker.of(record, fed(detectors, [record]), scorer, drawn)
+    return Beside(answers=found, drawn=drawn)
+
+
+def is_paired(probed: Probed, detectors: Iterable[Detector]) -> bool:
+    """Whether a detector compares a run of `probed` with golden's own answers."""
+    wanted = {kind for one in detectors if isinstance(one, WantsAnswers) for kind in one.paired}
+    return any(record.run.probe in wanted for record in probed.records)
+
+
 async def probe_endpoint(
     endpoint: Endpoint, client: Client, probes: Sequence[Probe], prober: Prober,
     report: Callable[[Probe, int, int], None],
@@ -65,10 +89,15 @@ async def probe_endpoint(
 
 def judge_endpoint(
     probed: Probed, scorer: Scorer | None, detectors: Iterable[Detector], clock: Clock, *,
-    tolerances: Tolerances | None = None,
+    tolerances: Tolerances | None = None, beside: Beside | None = None,
 ) -> Judged:  # fmt: skip
-    """Score and judge what was probed. Detectors that cannot do without history are left out: here is none."""
+    """Score and judge what was probed, `beside` golden's own answers where it was asked (`ask_golden`).
+
+    Detectors that cannot do without history are left out: here is none.
+    """
     present = [one for one in detectors if not one.looks_back or isinstance(one, JudgesAlone)]
-    golden = golden_side(probed.records, scorer, present, tolerances=tolerances)
+    found = beside or Beside()
+    golden = golden_side(probed.records, scorer, present, tolerances=tolerances, drawn=found.drawn)
+    golden = replace(golden, answers=found.answers)
     verdicts = judge(probed.endpoint, probed.records, golden, present, at=clock.now())
     return Judged(probed=probed, views=golden.views, verdicts=verdicts)

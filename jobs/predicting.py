@@ -11,8 +11,9 @@ from jobs.alignment import Aligned, align
 from jobs.golden import default_home
 from monitor.alternatives import alternatives
 from monitor.config_types import ReferenceConfig
+from monitor.detectors.identify import Identify
 from monitor.errors import UsageError
-from monitor.ports import Predictor, Scorer, ScoreTask
+from monitor.ports import Detector, Predictor, Scorer, ScoreTask
 from monitor.results import GoldenView, Prediction, RunRecord
 from monitor.types import Request
 
@@ -65,6 +66,23 @@ def bank_names(predictor: Predictor) -> list[str]:
 
     recorded: Sequence[str] | None = getattr(predictor, "variants", None)
     return [name for name, variant in bank().items() if is_predictable(variant)] if recorded is None else [*recorded]
+
+
+def wanted_names(predictor: Predictor, detectors: Sequence[Detector]) -> list[str]:
+    """The variants that the detector `identify` wants to compare with, as far as `predictor` can speak of them.
+
+    Raises
+    ------
+    UsageError
+        When its setting ``variants`` names one that is not known.
+    """
+    known = bank_names(predictor)
+    detector = next((one for one in detectors if isinstance(one, Identify)), Identify())
+    unknown = [name for name in detector.variants if name not in known]
+    if unknown:
+        raise UsageError(f"detectors.identify.variants: {', '.join(unknown)} cannot be predicted; these can: "
+                         f"{', '.join(known) or 'none'}")  # fmt: skip
+    return [name for name in known if not detector.variants or name in detector.variants]
 
 
 def prepare(requests: Sequence[Request], scorer: Scorer, predictor: Predictor, names: Sequence[str]) -> None:

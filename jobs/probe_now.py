@@ -1,7 +1,7 @@
 """``weighmaster probe``: one probe of some endpoints now, judged in this process, evidence in a folder."""
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -10,14 +10,14 @@ from jobs import evidence_folder
 from jobs.clock import SystemClock
 from jobs.endpoints_now import INTERRUPTED, chosen, each, exit_code, interruptible, scorers
 from jobs.event_loop import run as run_loop
-from jobs.pipeline import Probed, Prober, judge_endpoint, probe_endpoint
+from jobs.pipeline import Beside, Probed, Prober, ask_golden, is_paired, judge_endpoint, probe_endpoint
 from jobs.terminal import show_verdicts
 from jobs.tolerances import tolerances_for
 from jobs.verdict_table import row
 from jobs.version import version
 from monitor.config_types import Config, EndpointConfig
 from monitor.errors import UsageError
-from monitor.ports import Client, Probe
+from monitor.ports import Client, Probe, Scorer
 
 
 def run(config: Config, patterns: Sequence[str], kinds: Sequence[str], out: Path, *, as_json: bool) -> int:
@@ -33,10 +33,14 @@ def run(config: Config, patterns: Sequence[str], kinds: Sequence[str], out: Path
         with interruptible(), scorers(config, entries, console) as golden:
             # Before anything is sent: a calibration that cannot be used must not cost requests.
             tolerated = {name: tolerances_for(config.references[name], one.fingerprint) for name, one in golden.items()}
-            for one in run_loop(_probe_all(config, entries, probes, _keeper(folder, kept), console)):
+            probed = run_loop(_probe_all(config, entries, probes, _keeper(folder, kept), console))
+            beside = run_loop(_ask_golden(config, probed, golden, console))
+            for one, answers in zip(probed, beside, strict=True):
                 name = one.endpoint.reference or ""
-                scorer, tolerances = golden.get(name), tolerated.get(name)
-                judged = judge_endpoint(one, scorer, config.detectors, SystemClock(), tolerances=tolerances)
+                judged = judge_endpoint(
+                    one, golden.get(name), config.detectors, SystemClock(), tolerances=tolerated.get(name),
+                    beside=answers,
+                )  # fmt: skip
                 evidence_folder.keep_judged(folder, judged)
                 rows.append(row(judged))
     except KeyboardInterrupt:
@@ -83,6 +87,19 @@ async def _probe_all(
         return _together(runs)
 
     return await each(entries, measure)
+
+
+async def _ask_golden(
+    config: Config, probed: Sequence[Probed], golden: Mapping[str, Scorer], console: Console
+) -> list[Beside]:
+    """Golden's answers to the requests of each endpoint, all in one loop: a golden server keeps its connections."""
+    found = []
+    for one in probed:
+        scorer = golden.get(one.endpoint.reference or "")
+        if scorer is not None and is_paired(one, config.detectors):
+            console.print(f"{one.endpoint.name}: golden answers the same requests", markup=False, soft_wrap=True)
+        found.append(await ask_golden(one, scorer, config.detectors))
+    return found
 
 
 def _together(runs: Sequence[Probed]) -> Probed:

@@ -60,8 +60,8 @@ def load_known(path: Path, known: WithSecretFiles, *, detectors: bool) -> Config
     return load(read_text(path), known, catalogues(detectors=detectors), source=str(path))
 
 
-def read_text(path: Path) -> str:
-    """Return the text of the file at `path`.
+def read_text(path: Path, *, remedy: str = "`weighmaster init URL` writes one for an endpoint") -> str:
+    """Return the text of the file at `path`; `remedy` is said when there is none.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise UsageError(f"{path}: no such file; `weighmaster init URL` writes one for an endpoint") from None
+        raise UsageError(f"{path}: no such file; {remedy}") from None
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}: is not UTF-8 text (byte {error.start}); save it as UTF-8") from None
     except OSError as error:

@@ -10,13 +10,13 @@ from rich.table import Table
 from rich.text import Text
 
 from jobs import evidence_folder
-from jobs.compare_cells import effect, threshold
 from jobs.endpoints_now import exit_code
 from jobs.store_client import StoreClient, client_for
 from jobs.terminal import show as print_view
 from jobs.terminal import show_document
 from jobs.verdict_table import SYMBOLS
 from monitor.codec import plain
+from monitor.comparison_cells import effect, threshold
 from monitor.comparison_figures import one_line, stamp
 from monitor.config_types import Config
 from monitor.errors import StoreError, UsageError

@@ -34,7 +34,10 @@ class Golden:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asking:
-    """One run: who is asked, under which id, and what has been answered already (`answers` grows)."""
+    """One run: who is asked, under which id, and what has been answered already (`answers` and `known` grow).
+
+    ``known`` are golden's answers of all runs, by what was asked.
+    """
 
     store: SuiteStore
     run: str
@@ -45,6 +48,7 @@ class Asking:
     functions: Mapping[str, Function] = field(default_factory=dict)
     report: Callable[[str], None] = lambda _: None
     answers: dict[tuple[str, int], Record] = field(default_factory=dict)
+    known: dict[str, Record] = field(default_factory=dict)
     goldens: dict[tuple[str, int], Record] = field(default_factory=dict)
     texts: dict[str, list[str]] = field(default_factory=dict)
 
@@ -76,8 +80,7 @@ class Asking:
 
     async def _ask_golden(self, cases: Sequence[SuiteCase], golden: Golden) -> None:
         """Golden's answers, of which those that were ever given to the same request by the same weights are known."""
-        known = {one["asked"]: one for one in self.store.of("golden") if one["digest"] == golden.digest}
-        wanted = []
+        known, wanted = self.known, []
         for case in cases:
             for attempt in range(case.repeats if case.parameters.get("temperature") != 0 else 1):
                 asked = self._asked(case, attempt)
@@ -100,6 +103,7 @@ class Asking:
             **({"text": text} if case.privacy == "keep" else {}),
         }  # fmt: skip
         self.store.append([kept])
+        self.known[asked] = kept
         self._take(case, attempt, {**kept, "text": text})
 
     def _take(self, case: SuiteCase, attempt: int, record: Record) -> None:

@@ -8,6 +8,8 @@ from monitor.errors import UsageError
 from monitor.suites.case import Suite
 from monitor.suites.reading import read_suite, write_suite
 
+REMEDY = "docs/suites.md shows how one is written, `weighmaster suite generate` makes one"
+
 
 def from_file(path: Path) -> Suite:
     """Return the suite in a file of our own schema.
@@ -17,7 +19,7 @@ def from_file(path: Path) -> Suite:
     UsageError, ConfigError
         When it cannot be read, with all mistakes.
     """
-    return read_suite(read_text(path).removeprefix("\ufeff"), str(path), name=path.stem)
+    return read_suite(read_text(path, remedy=REMEDY).removeprefix("\ufeff"), str(path), name=path.stem)
 
 
 def keep(store: SuiteStore, suite: Suite) -> bool:

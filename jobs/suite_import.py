@@ -57,11 +57,11 @@ def take(
 
 
 def _read(path: Path, form: str, beside: Path | None, name: str) -> tuple[str, Imported]:
-    text = read_text(path)
+    text = read_text(path, remedy="give the file to import")
     if form == OWN or (form == AUTO and _is_own(text, path)):
         suite = from_file(path)
         return OWN, Imported(suite=suite, unsupported=(), notes=())
-    other = read_text(beside) if beside is not None else None
+    other = read_text(beside, remedy="give the second file of this format") if beside is not None else None
     try:
         return imported(text, name, form=form, beside=other)
     except UsageError as error:

@@ -3,11 +3,15 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from jobs.suite_asking import mark_of
 from jobs.suite_files import of_hash
 from jobs.suite_shown import Line, Shown
 from jobs.suite_store import Record, SuiteStore
 from monitor.codec import decode, encode, plain
+from monitor.suites.case import Suite, SuiteCase
+from monitor.suites.groups import Group, grouped
 from monitor.suites.outcome import Before, Outcome
 from monitor.suites.tally import Tally
 
@@ -37,13 +41,16 @@ def before(store: SuiteStore, run: Record) -> dict[str, Before]:
     }
 
 
-def results_of(store: SuiteStore, run: Record, done: Record, *, reveal: bool = False) -> Shown:
+def results_of(
+    store: SuiteStore, run: Record, done: Record, *, reveal: bool = False, with_groups: bool = True
+) -> Shown:
     """Return a finished run as reports show it; `reveal` names cases and shows kept answers, for their owner."""
     answers: dict[str, list[Record]] = {}
     for one in store.of("answer"):
         if one["run"] == run["run"]:
             answers.setdefault(one["case"], []).append(one)
-    names = _names(store, run) if reveal else {}
+    suite = of_hash(store, run["sha256"]) if reveal or with_groups else None
+    names = {mark_of(store, one): one.case_id for one in suite.cases} if suite and reveal else {}
     golden = {one.case: one for one in _tallies(done["golden"])}
     lines = tuple(
         Line(
@@ -59,6 +66,7 @@ def results_of(store: SuiteStore, run: Record, done: Record, *, reveal: bool = F
         suite=run["suite"], mark=run["sha256"][:12], endpoint=run["endpoint"], run=run["run"],
         started_at=run["started_at"], reference=done["digest"], lines=lines,
         outcome=decode(Outcome, encode(done["outcome"])),
+        groups=_groups(store, suite, done, reveal=reveal) if with_groups else (),
     )  # fmt: skip
 
 
@@ -72,10 +80,27 @@ def runs(store: SuiteStore, suite: str | None, endpoint: str | None, run: str | 
     ]  # fmt: skip
 
 
-def _names(store: SuiteStore, run: Record) -> dict[str, str]:
-    """Ids of the suite's own cases by their marks."""
-    suite = of_hash(store, run["sha256"])
-    return {} if suite is None else {mark_of(store, one): one.case_id for one in suite.cases}
+def _groups(store: SuiteStore, suite: Suite | None, done: Record, *, reveal: bool) -> tuple[Group, ...]:
+    """How the cases of each tag and family did. Tags are the customer's words: of private cases a mark is shown."""
+    own, golden = _tallies(done["own"]), _tallies(done["golden"])
+    members: dict[str, list[str]] = {}
+    for one in own:
+        if one.family is not None:
+            members.setdefault(f"family {one.family}", []).append(one.case)
+    for tag, cases in _tagged(suite).items():
+        open_ = reveal or all(one.privacy == "keep" for one in cases)
+        name = f"tag {tag}" if open_ else f"tag {store.mark('tag', tag)[:_SHORT]}"
+        members[name] = [mark_of(store, one) for one in cases]
+    seed = int.from_bytes(done["run"].encode()[:8])
+    return grouped(own, golden, members, rng=np.random.default_rng(seed))
+
+
+def _tagged(suite: Suite | None) -> dict[str, list[SuiteCase]]:
+    found: dict[str, list[SuiteCase]] = {}
+    for case in suite.cases if suite else ():
+        for tag in sorted(set(case.tags)):
+            found.setdefault(tag, []).append(case)
+    return found
 
 
 def _shown(answers: Sequence[Record], mark: str) -> str:

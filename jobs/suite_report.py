@@ -10,7 +10,7 @@ from rich.text import Text
 
 from jobs.out_file import replace_file, require_writable
 from jobs.suite_ci import junit, markdown
-from jobs.suite_shown import Shown, facts
+from jobs.suite_shown import Shown, facts, group_words
 from jobs.terminal import show, show_document
 from jobs.verdict_table import SYMBOLS
 from monitor.codec import plain
@@ -21,7 +21,7 @@ def document(result: Shown) -> dict[str, Any]:
     return {
         "suite": result.suite, "hash": result.mark, "endpoint": result.endpoint, "run": result.run,
         "started_at": result.started_at, "reference": result.reference, **plain(result.outcome),
-        "cases": [plain(line) for line in result.lines],
+        "groups": [plain(one) for one in result.groups], "cases": [plain(line) for line in result.lines],
     }  # fmt: skip
 
 
@@ -30,7 +30,7 @@ def show_result(result: Shown, *, as_json: bool) -> None:
     if as_json:
         show_document(document(result))
     else:
-        show(Group(_facts(result), _wrong(result)))
+        show(Group(_facts(result), *([_groups(result)] if result.groups else []), _wrong(result)))
 
 
 def require_files(*paths: Path | None) -> None:
@@ -77,6 +77,13 @@ def _facts(result: Shown) -> Table:
     for name, value in facts(result):
         table.add_row(name, Text(value))
     table.add_row("verdict", Text(f"{symbol} {result.outcome.status}: {result.outcome.reason}", style=colour))
+    return table
+
+
+def _groups(result: Shown) -> Table:
+    table = Table("tag or family", "cases", "right", "golden", "against golden", title_justify="left")
+    for one in result.groups:
+        table.add_row(*map(_safe, group_words(one)))
     return table
 
 

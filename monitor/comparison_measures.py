@@ -1,9 +1,9 @@
 """What endpoints are compared by, and how each number comes out of the facts about one endpoint."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from monitor.comparison import Estimate, Measure
-from monitor.comparison_facts import Facts, Value
+from monitor.comparison_facts import Facts, Numbers
 from monitor.results import Verdict
 from monitor.stats.medians import FEWEST, median_of
 from monitor.stats.rates import wilson
@@ -107,13 +107,13 @@ def _availability(facts: Facts) -> Estimate:
 
 def _timing(metric: str, single: str) -> Callable[[Facts], Estimate]:
     def made(facts: Facts) -> Estimate:
-        by_run, by_request = facts.series.get(metric, ()), facts.singles.get(single, ())
-        if not by_run and not by_request:
+        by_run, by_request = facts.series.get(metric), facts.singles.get(single)
+        if by_run is not None and (len(by_run.values) >= FEWEST or by_request is None):
+            n = len(by_run.values)
+            return _median(facts, by_run, None if n >= FEWEST else f"{_runs(n)}: no interval")
+        if by_request is None:
             return Estimate(value=None, reason="no valid measurement")
-        if len(by_run) >= FEWEST or not by_request:
-            return _median(facts, by_run, None if len(by_run) >= FEWEST else f"{_runs(len(by_run))}: no interval")
-        n_runs = len({one.run_id for one in by_request})
-        return _median(facts, by_request, f"requests of {_runs(n_runs)}: says nothing of other hours")
+        return _median(facts, by_request, f"requests of {_runs(by_request.n_runs)}: says nothing of other hours")
 
     return made
 
@@ -122,11 +122,11 @@ def _runs(n: int) -> str:
     return "one run" if n == 1 else f"{n} runs"
 
 
-def _median(facts: Facts, values: Sequence[Value], remark: str | None) -> Estimate:
-    found = median_of([one.value for one in values])
+def _median(facts: Facts, numbers: Numbers, remark: str | None) -> Estimate:
+    found = median_of(numbers.values)
     return Estimate(
         value=found.value, low=found.low, high=found.high, n=found.n, remark=remark, basis=_vantages(facts),
-        first_at=min(one.at for one in values), last_at=max(one.at for one in values),
+        first_at=numbers.first_at, last_at=numbers.last_at,
     )  # fmt: skip
 
 

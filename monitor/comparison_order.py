@@ -1,13 +1,16 @@
 """Who is surely better than whom: an order as far as intervals allow one, and ties for the rest."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
-from itertools import combinations, permutations
+from itertools import combinations
 
 from monitor.comparison import Estimate, Measure, Place, Ranking
 
 APART = timedelta(hours=1)
 """Timings whose measurements lie further apart than this, and do not overlap, are not compared."""
+
+_UNEQUAL_K = "divergences over different numbers of alternatives: the one with fewer is a lower bound"
 
 TIMED = frozenset({"availability", "ttft_ms", "tps"})
 """Measures that depend on the hour."""
@@ -37,6 +40,13 @@ def surely_better(measure: Measure, one: Estimate, other: Estimate) -> bool:
     """
     if one.value is None or other.value is None or incomparable(measure, one, other):
         return False
+    return is_better(measure, one, other)
+
+
+def is_better(measure: Measure, one: Estimate, other: Estimate) -> bool:
+    """Like `surely_better`, of two that are known to be comparable."""
+    if one.value is None or other.value is None:
+        return False
     if one.exact and other.exact:
         return one.value < other.value if measure.better == "lower" else one.value > other.value
     if one.low is None or one.high is None or other.low is None or other.high is None:
@@ -61,56 +71,61 @@ def can_be_placed(one: Estimate) -> bool:
     return one.value is not None and (one.exact or (one.low is not None and one.high is not None))
 
 
-def places(measure: Measure, estimates: Mapping[str, Estimate]) -> dict[str, Place]:
-    """The place of each endpoint by name: of those with an interval (or an exact value), others have none."""
-    known = {name for name, one in estimates.items() if can_be_placed(one)}
-    better = _pairs(measure, estimates)
-    return {
-        name: Place(
-            best=1 + sum(worse == name for _, worse in better),
-            worst=len(known) - sum(ahead == name for ahead, _ in better), of=len(known),
-        )
-        for name in known
-    }  # fmt: skip
-
-
-def _pairs(measure: Measure, estimates: Mapping[str, Estimate]) -> set[tuple[str, str]]:
-    """All pairs of names of which the first is surely better."""
-    return {
-        (one, other) for one, other in permutations(estimates, 2)
-        if surely_better(measure, estimates[one], estimates[other])
-    }  # fmt: skip
-
-
 def ranking(measure: Measure, estimates: Mapping[str, Estimate]) -> Ranking:
-    """Endpoints in tiers: all of one tier are surely better than all of the next."""
-    found, better = places(measure, estimates), _pairs(measure, estimates)
+    """Endpoints in tiers: all of one tier are surely better than all of the next.
+
+    Places are of those with an interval (or an exact value); others have none.
+    """
+    known = {name: one for name, one in sorted(estimates.items()) if can_be_placed(one)}
+    beaten, remarks = _compared(measure, known)
+    found = _places(beaten)
     ordered = sorted(found, key=lambda name: (found[name].best, found[name].worst, name))
-    ends = [
-        index for index in range(1, len(ordered) + 1)
-        if all((one, other) in better for one in ordered[:index] for other in ordered[index:])
-    ]  # fmt: skip
+    ends = list(_ends(ordered, beaten))
     return Ranking(
         measure=measure,
         tiers=tuple(tuple(ordered[start:end]) for start, end in zip([0, *ends], ends, strict=False)),
         unmeasured=tuple(sorted(name for name, one in estimates.items() if one.value is None)),
-        decided=bool(better), places=found, remarks=_remarks(measure, estimates),
+        decided=any(beaten.values()), places=found, remarks=remarks,
         without_interval=tuple(
-            sorted(name for name, one in estimates.items() if one.value is not None and not can_be_placed(one))
+            sorted(name for name, one in estimates.items() if one.value is not None and name not in known)
         ),
     )  # fmt: skip
 
 
-def _remarks(measure: Measure, estimates: Mapping[str, Estimate]) -> tuple[str, ...]:
-    known = [(name, one) for name, one in sorted(estimates.items()) if can_be_placed(one)]
-    found: dict[str, list[str]] = {}
-    for (name, one), (other_name, other) in combinations(known, 2):
+Beaten = Mapping[str, set[str]]
+"""Name to the names of those that it is surely better than."""
+
+
+def _compared(measure: Measure, known: Mapping[str, Estimate]) -> tuple[Beaten, tuple[str, ...]]:
+    """Look at every pair once: who is surely better, and which pairs cannot be compared, and why."""
+    beaten: dict[str, set[str]] = {name: set() for name in known}
+    apart: dict[str, list[str]] = {}
+    for (name, one), (other_name, other) in combinations(known.items(), 2):
         why = incomparable(measure, one, other)
-        if why is None and _different_k(one, other):
-            why = "divergences over different numbers of alternatives: the one with fewer is a lower bound"
+        if why is None:
+            if is_better(measure, one, other):
+                beaten[name].add(other_name)
+            elif is_better(measure, other, one):
+                beaten[other_name].add(name)
+            why = _UNEQUAL_K if _different_k(one, other) else None
         if why is not None:
-            found.setdefault(why, []).append(f"{name} and {other_name}")
-    return tuple(f"{_listed(pairs)}: {why}" for why, pairs in found.items())
+            apart.setdefault(why, []).append(f"{name} and {other_name}")
+    return beaten, tuple(f"{_listed(pairs)}: {why}" for why, pairs in apart.items())
+
+
+def _places(beaten: Beaten) -> dict[str, Place]:
+    better = Counter(name for names in beaten.values() for name in names)
+    n = len(beaten)
+    return {name: Place(best=1 + better[name], worst=n - len(worse), of=n) for name, worse in beaten.items()}
+
+
+def _ends(ordered: Sequence[str], beaten: Beaten) -> Iterator[int]:
+    """Where a tier ends: every name before is surely better than every name behind."""
+    by_all = set(ordered)
+    for index, name in enumerate(ordered, start=1):
+        by_all &= beaten[name]
+        if len(by_all) == len(ordered) - index:
+            yield index
 
 
 def _different_k(one: Estimate, other: Estimate) -> bool:

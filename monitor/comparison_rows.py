@@ -10,7 +10,7 @@ from monitor.comparison_endings import endings
 from monitor.comparison_facts import Facts
 from monitor.comparison_limits import model_limits, row_limits
 from monitor.comparison_measures import MEASURES, OPERATION, WEIGHTS, estimates
-from monitor.comparison_order import places, ranking
+from monitor.comparison_order import ranking
 from monitor.comparison_since import identified, since, switches
 from monitor.comparison_words import words
 from monitor.results import Status, Verdict
@@ -48,11 +48,12 @@ def compare(facts: Sequence[Facts], *, ladders: Mapping[str, Ladder] | None = No
 def _model(name: str, facts: Sequence[Facts], ladder: Ladder | None) -> ModelComparison:
     found = {one.endpoint.name: estimates(one) for one in facts}
     by_measure = {one.name: {key: own[one.name] for key, own in found.items()} for one in MEASURES}
-    standing = {one.name: places(one, by_measure[one.name]) for one in MEASURES}
+    rankings = tuple(_rankings(by_measure))
+    standing = {one.measure.name: one.places for one in rankings}
     rows = sorted((_row(one, found[one.endpoint.name], standing) for one in facts), key=_key)
     fitting = _fitting(ladder, rows)
     model = ModelComparison(
-        model=name, rows=tuple(rows), rankings=tuple(_rankings(by_measure)), switches=tuple(switches(rows)),
+        model=name, rows=tuple(rows), rankings=rankings, switches=tuple(switches(rows)),
         ladder=fitting, limits=model_limits(rows, fitting),
     )  # fmt: skip
     return replace(model, words=tuple(words(model)))

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from monitor.causes import explain
 from monitor.comparison import Identified, RequestSize, Row, Since, Switch, is_good
-from monitor.comparison_facts import Facts, Judgement
+from monitor.comparison_facts import Facts, Streak
 from monitor.comparison_measures import measure, newest
 from monitor.comparison_order import can_be_placed, surely_better
 from monitor.results import Verdict
@@ -29,23 +29,22 @@ def since(facts: Facts) -> Since | None:
     if not bad:
         return None
     detector = cause.detector if cause is not None else bad[0]
-    past = facts.past.get(detector, ())
-    return _unbroken(detector, past) or _unbroken(detector, _as_past(newest(facts, detector)))
+    return _unbroken(detector, facts.past.get(detector)) or _from_newest(detector, newest(facts, detector))
 
 
-def _as_past(told: Verdict | None) -> tuple[Judgement, ...]:
-    return () if told is None else (Judgement(at=told.at, status=told.status, cause=told.cause),)
+def _from_newest(detector: str, told: Verdict | None) -> Since | None:
+    """Where no past is known: the newest verdict is all that there is."""
+    if told is None or told.status not in _BAD:
+        return None
+    return Since(detector=detector, first_bad_at=told.at, last_good_at=None, n_bad=1)
 
 
-def _unbroken(detector: str, past: Sequence[Judgement]) -> Since | None:
-    first, good, n = None, None, 0
-    for one in reversed(past):
-        if one.status == "pass":
-            good = one.at
-            break
-        if one.status in _BAD:
-            first, n = one.at, n + 1
-    return None if first is None else Since(detector=detector, first_bad_at=first, last_good_at=good, n_bad=n)
+def _unbroken(detector: str, past: Streak | None) -> Since | None:
+    if past is None or past.first_bad_at is None:
+        return None
+    return Since(
+        detector=detector, first_bad_at=past.first_bad_at, last_good_at=past.last_good_at, n_bad=past.n_bad
+    )  # fmt: skip
 
 
 def identified(facts: Facts) -> Identified | None:

@@ -98,7 +98,7 @@ class Profile:
     def _of_tokens(self) -> str:
         if self.token_share is None:
             return ""
-        return f", {max(self.token_share, 0.0):.0%} of it explained by the token"
+        return f", {min(max(self.token_share, 0.0), 1.0):.0%} of it explained by the token"
 
     def numbers(self) -> dict[str, Any]:
         """For a verdict's details."""

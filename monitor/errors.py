@@ -40,10 +40,11 @@ class Problem:
 
 
 class ConfigError(WeighmasterError):
-    """The configuration cannot be used; carries *all* mistakes found."""
+    """The configuration, or another file of the user's called `source`, cannot be used; carries *all* mistakes."""
 
-    def __init__(self, problems: tuple[Problem, ...]) -> None:
+    def __init__(self, problems: tuple[Problem, ...], source: str = "the configuration") -> None:
         self.problems = problems
+        self.source = source
         super().__init__("\n".join(str(problem) for problem in problems))
 
 

@@ -91,7 +91,7 @@ class Clues:
     def _of_tokens(self) -> str:
         if self.choices is None:
             return ""
-        share, error = max(self.choices.share, 0.0), self.choices.error
+        share, error = min(max(self.choices.share, 0.0), 1.0), self.choices.error
         return f" ({share:.0%} of the error is the token's, give or take {error:.0%})"
 
     def numbers(self) -> dict[str, Any]:

@@ -4,7 +4,10 @@ Sends: for every feature the fewest requests that show it at work, with a contro
 itself: `max_tokens`, `stop`, `n`, `seed`, temperature (low and high), `top_p`, logprobs, `response_format` (any JSON
 object, and a schema), reasoning effort, `tool_choice` (none, required, named), `parallel_tool_calls`, and a word at the
 head of a long prompt. Model names and usage are read off all answers. Not streamed, under the names that OpenAI gives.
-Costs: 36 requests, about 3,700 tokens in and at most 3,600 out.
+Then `series` prompts each with a stop text, with two draws at `hot`, and at low and at high effort: so many it takes to
+compare with golden at alpha 0.001 (detector `faults`: 12 find what shows on 90% of the prompts).
+Costs: 96 requests, about 5,000 tokens in and at most 17,600 out, of which 12,300 are for effort: models that do not
+think give a tenth of that.
 What can mislead it: models that do not do as they are told (controls make most of that `unknown`); endpoints that draw
 at temperature 0 by themselves, as busy batches do; reasoning that eats the cap.
 Source: behaviour and not acceptance, since verifiers that look at the status call an ignored parameter supported.
@@ -66,17 +69,22 @@ class Parameters:
     """Length of the long prompt, tokens of English prose."""
     hot: float = 1.5
     """Temperature at which answers must differ."""
+    series: int = 12
+    """Prompts for each of three comparisons with golden (5 requests per prompt); 0: none."""
 
     def __post_init__(self) -> None:
         if min(self.tokens, self.thinking_tokens) < 16 or self.context_tokens < 100:
             raise ValueError("`tokens` and `thinking_tokens` must be at least 16, `context_tokens` at least 100")
         if not 1 <= self.hot <= 2:
             raise ValueError("`hot` must lie between 1 and 2")
+        if not 0 <= self.series <= len(SUBJECTS):
+            raise ValueError(f"`series` must lie between 0 and {len(SUBJECTS)}")
 
     def requests(self, seed: int) -> tuple[Request, ...]:
         """Build the requests; `seed` chooses seeds and the long prompt."""
         rng = random.Random(f"parameters {seed}")  # noqa: S311  # a choice, not a secret
-        return (*self._cutting(), *self._drawing(rng), *self._formats(), *self._calling(), self._long(rng))
+        own = (*self._cutting(), *self._drawing(rng), *self._formats(), *self._calling(), self._long(rng))
+        return (*own, *self._series(rng))
 
     def cost(self) -> Cost:
         """What one run costs at most."""
@@ -137,6 +145,24 @@ class Parameters:
             yield self._ask(f"parallel_tool_calls/control/{at}", f"{_TWO} ({at})", tools=_TOOLS)
             only = {"parallel_tool_calls": False}
             yield self._ask(f"parallel_tool_calls/test/{at}", f"{_TWO} ({at})", tools=_TOOLS, extra=only)
+
+    def _series(self, rng: random.Random) -> Iterator[Request]:
+        """Many prompts per parameter: what one prompt shows, a model may have done by itself."""
+        for at, subject in enumerate(rng.sample(SUBJECTS, self.series)):
+            first = rng.randrange(20, 900)
+            count = f"Write the numbers from {first} to {first + 11} in digits, separated by commas, and nothing else."
+            yield self._ask(f"series/stop/{at}", count, extra={"stop": [str(first + 4)]})
+            for draw in range(2):
+                text = f"Write a story about {subject}."
+                yield self._ask(
+                    f"series/hot/{at}-{draw}", text, temperature=self.hot, seed=rng.randrange(1, 2**31)
+                )
+            sum_ = f"How much is {first} times {rng.randrange(12, 99)}, less {rng.randrange(100, 999)}?"
+            for level in ("low", "high"):
+                yield self._ask(
+                    f"series/effort/{at}-{level}", sum_, max_tokens=self.thinking_tokens, reasoning_off=False,
+                    extra={"reasoning_effort": level},
+                )  # fmt: skip
 
     def _long(self, rng: random.Random) -> Request:
         code = str(rng.randrange(10_000, 100_000))

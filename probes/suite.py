@@ -5,14 +5,15 @@ families (copying, choosing, tables, patterns, arithmetic), whose words follow f
 Nothing is streamed.
 Costs: without a file 25 requests, about 100 tokens in each, at most 750 tokens out; with one what the file says.
 What can mislead it: cases whose oracle is wrong (the detector holds answers against golden's, which fail then too);
-oracles that need golden's answers, or the customer's own Python, are not graded here but by `weighmaster suite run`.
+oracles that need golden's answers are not graded here but by `weighmaster suite run`, and the customer's own Python
+only with `allow_python`, in the process of the agent and in that of the judge.
 Neither words nor answers leave this probe, whatever the privacy class of a case: only grades.
 Source: docs/suites.md.
 """
 
 import asyncio
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -23,11 +24,13 @@ from monitor.ports import Client, ProbeContext, ProbeResult
 from monitor.results import Metric, Observation
 from monitor.suites.case import Generated, Suite, SuiteCase
 from monitor.suites.families.catalogue import instances
+from monitor.suites.grade import Function
 from monitor.suites.reading import named, read_suite
 from monitor.suites.tally import attempt_name, graded_name, tallies, totals
 from monitor.types import Capture, Exchange, Request
 from probes.ask import ask
 from probes.cost import Cost, cost_of
+from probes.suite_functions import functions
 
 _EASY = {"copying": 1, "choosing": 1, "tables": 1, "patterns": 1, "arithmetic": 1}
 
@@ -50,18 +53,22 @@ class PrivateSuite:
     secret_file: str | None = None
     """Path of a file whose content makes generated cases unforeseeable; none: they follow from the seed alone."""
 
+    allow_python: bool = False
+    """Run the Python functions that oracles of `file` name: your own code, found from where the service was started."""
+
     def __post_init__(self) -> None:
         if self.n < 1:
             raise ValueError("`n` must be at least 1")
         try:
             self.suite()
             self._secret()
+            self._functions()
         except ConfigError as error:
             # The mistakes themselves may hold words of the suite, and this message goes into logs.
             n = len(error.problems)
             raise ValueError(f"`file`: {n} mistakes; `weighmaster suite validate {self.file}` tells them") from None
         except UsageError as error:
-            raise ValueError(f"`file` or `secret_file`: {error}") from None
+            raise ValueError(f"`file`, `secret_file` or `allow_python`: {error}") from None
 
     def suite(self) -> Suite:
         """Return the suite."""
@@ -95,9 +102,9 @@ class PrivateSuite:
         return await asyncio.to_thread(self._graded, captures, exchanges, context.seed)
 
     def _graded(self, captures: Sequence[Capture], exchanges: Sequence[Exchange], seed: int) -> ProbeResult:
-        cases = self.cases(seed)
+        cases, own = self.cases(seed), self._functions()
         kept = [
-            _bare(capture, exchange, cases[exchange.request.prompt_id])
+            _bare(capture, exchange, cases[exchange.request.prompt_id], own)
             for capture, exchange in zip(captures, exchanges, strict=True) if exchange.request is not None
         ]  # fmt: skip
         shown = tuple(exchange for _, exchange in kept)
@@ -110,15 +117,20 @@ class PrivateSuite:
         )  # fmt: skip
         return ProbeResult(captures=tuple(one for one, _ in kept), exchanges=shown, observations=(passed,))
 
+    def _functions(self) -> Mapping[str, Function]:
+        return functions(entry for case in self.suite().cases for entry in case.entries) if self.allow_python else {}
+
     def _secret(self) -> bytes:
         return b"" if self.secret_file is None else _bytes(self.secret_file)
 
 
-def _bare(capture: Capture, exchange: Exchange, case: SuiteCase) -> tuple[Capture, Exchange]:
+def _bare(
+    capture: Capture, exchange: Exchange, case: SuiteCase, own: Mapping[str, Function]
+) -> tuple[Capture, Exchange]:
     """Capture and exchange without words, and with the grade in the name of the request."""
     request = exchange.request
     assert request is not None  # noqa: S101  # it was just asked
-    name = graded_name(request.prompt_id, case.grade(exchange).passed)
+    name = graded_name(request.prompt_id, case.grade(exchange, functions=own).passed)
     bare = Request(prompt_id=name, messages=(), max_tokens=request.max_tokens, stream=False)
     return (
         replace(capture, request=bare, sent=b"", reads=(), headers=(), error=None),

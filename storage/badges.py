@@ -7,6 +7,7 @@ from starlette.responses import Response
 
 from monitor.badge import badge
 from monitor.codec import decode, encode
+from monitor.comparison_public import public_verdicts
 from monitor.results import Verdict
 from storage.interface import ReadStore
 from storage.parameters import Parameters
@@ -25,7 +26,7 @@ def _badge(store: ReadStore, ask: Parameters) -> Callable[[], Any]:
 
     def read() -> Response:
         found = next((one for one in store.overview()["endpoints"] if one["endpoint"] == name), None)
-        verdicts = [decode(Verdict, encode(one)) for one in found["verdicts"]] if found else []
+        verdicts = public_verdicts(decode(Verdict, encode(one)) for one in found["verdicts"]) if found else ()
         return Response(badge(name, verdicts), headers=_HEADERS)
 
     return read

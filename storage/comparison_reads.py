@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,16 +17,19 @@ from monitor.results import GoldenView, Verdict
 from monitor.stats.medians import FEWEST
 from monitor.types import Endpoint, Exchange
 from storage import comparison_sql as sql
+from storage import queries
 from storage.evidence import Evidence, folder_of
 from storage.inserting import rows_of
 from storage.interface import Json, ReadStore
 from storage.parameters import Parameters
-from storage.run_reads import endpoint_runs, judged_records, run_records
+from storage.run_reads import judged_records, run_records
 from storage.snapshot_reads import opened
 from storage.snapshots import DATABASE
 
 _EVER = (datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 1, 1, tzinfo=UTC))
-_LOOKED_AT = 10
+_LOOKED_AT = 4  # runs of a verdict, of which the first is the one that was judged
+_REACH = timedelta(days=7)  # how long before a verdict its runs are looked for
+_MARGIN = timedelta(days=1)  # clocks step: a run may seem later than its verdict
 Rows = list[dict[str, Any]]
 
 
@@ -37,8 +40,8 @@ class Asked(Protocol):
         """Rows of a query of ours."""
         ...
 
-    def runs(self, endpoint: str, probe: str | None, *, limit: int) -> Json:
-        """Runs of an endpoint, newest first, and what the golden side said of them."""
+    def runs_of(self, run_ids: Sequence[str], *, since: datetime, until: datetime) -> Json:
+        """These runs, of those that began between both instants, and what the golden side said of them."""
         ...
 
 
@@ -55,7 +58,14 @@ def facts_in(
     ]  # fmt: skip
     what = {"since": since or _EVER[0], "until": until or _EVER[1], "names": [one.name for one in chosen]}
     tables = _tables(asked, what)
-    return tuple(_facts(asked, one, {name: rows[one.name] for name, rows in tables.items()}) for one in chosen)
+    verdicts = {
+        one.name: [decode(Verdict, row["record"].encode()) for row in tables["verdicts"][one.name]] for one in chosen
+    }
+    far = _far(asked, verdicts)
+    return tuple(
+        _facts(one, {name: rows[one.name] for name, rows in tables.items()}, verdicts[one.name], far[one.name])
+        for one in chosen
+    )
 
 
 def _endpoint(row: Mapping[str, Any]) -> Endpoint:
@@ -81,7 +91,7 @@ def _tables(asked: Asked, what: Mapping[str, Any]) -> dict[str, defaultdict[str,
 
 def _is_few(values: Rows) -> bool:
     """Whether an interval of some metric needs single requests."""
-    return any(sum(row["metric"] == metric for row in values) < FEWEST for metric in sql.SERIES)
+    return len([row for row in values if row["n_runs"] >= FEWEST]) < len(sql.SERIES)
 
 
 def _taken(query: str, what: Mapping[str, Any]) -> dict[str, Any]:
@@ -95,14 +105,15 @@ def _by_endpoint(rows: Rows) -> defaultdict[str, Rows]:
     return found
 
 
-def _facts(asked: Asked, endpoint: Endpoint, rows: Mapping[str, Rows]) -> Facts:
-    verdicts = [decode(Verdict, row["record"].encode()) for row in rows["verdicts"]]
+def _facts(
+    endpoint: Endpoint, rows: Mapping[str, Rows], verdicts: Sequence[Verdict], far: Sequence[Example]
+) -> Facts:  # fmt: skip
     document = {
         "endpoint": endpoint, "probes": rows["probes"], "tally": next(iter(rows["tallies"]), None),
         "outcomes": {row["outcome"]: row["n"] for row in rows["outcomes"]},
-        "series": _grouped(rows["values"], "metric"), "singles": _singles(rows["singles"]),
-        "verdicts": verdicts, "past": _grouped(rows["past"], "detector"),
-        "examples": (*_far(asked, endpoint.name, verdicts), *_failed(rows["examples"])),
+        "series": _by(rows["values"], "metric"), "singles": _singles(rows["singles"]),
+        "verdicts": verdicts, "past": _by(rows["past"], "detector"),
+        "examples": (*far, *_failed(rows["examples"])),
         "incidents": [orjson.loads(row["record"]) for row in rows["incidents"]],
         "fingerprint": next((orjson.loads(row["record"]) for row in rows["fingerprints"]), None),
         **{name: sum(row[name] for row in rows["outcomes"]) for name in ("tokens_in", "tokens_out", "n_uncounted")},
@@ -110,40 +121,59 @@ def _facts(asked: Asked, endpoint: Endpoint, rows: Mapping[str, Rows]) -> Facts:
     return decode(Facts, encode(document))
 
 
-def _grouped(rows: Rows, key: str) -> dict[str, Rows]:
-    found: defaultdict[str, Rows] = defaultdict(list)
-    for row in rows:
-        found[row.pop(key)].append(row)
-    return dict(found)
+def _by(rows: Rows, key: str) -> dict[str, dict[str, Any]]:
+    return {row.pop(key): row for row in rows}
 
 
-def _singles(rows: Rows) -> dict[str, Rows]:
+def _singles(rows: Rows) -> dict[str, dict[str, Any]]:
     # As the probe's own medians: on connections that had served before, on new ones where none was kept.
     kept = [row for row in rows if not row["fresh"]] or rows
-    return {"ttft_ms": _numbers(kept, "ttft_ms"), "tps": _numbers(rows, "tps")}
+    found = {"ttft_ms": _numbers(kept, "ttft_ms"), "tps": _numbers(rows, "tps")}
+    return {name: numbers for name, numbers in found.items() if numbers["values"]}
 
 
-def _numbers(rows: Rows, metric: str) -> Rows:
+def _numbers(rows: Rows, metric: str) -> dict[str, Any]:
     known = [row for row in rows if row[metric] is not None]
-    return [{"at": row["at"], "run_id": row["run_id"], "value": row[metric]} for row in known]
+    instants = [row["at"] for row in known]
+    return {
+        "values": [row[metric] for row in known], "first_at": min(instants, default=None),
+        "last_at": max(instants, default=None), "n_runs": len({row["run_id"] for row in known}),
+    }  # fmt: skip
 
 
 def _failed(rows: Rows) -> tuple[Example, ...]:
     return failed((row["probe"], decode(Exchange, row["record"].encode())) for row in rows)
 
 
-def _far(asked: Asked, endpoint: str, verdicts: Sequence[Verdict]) -> tuple[Example, ...]:
-    """Answers farthest from golden, of the run that the newest verdict on weights is about, where that is no pass."""
-    told = next((one for one in verdicts if one.detector == "logprob_fidelity"), None)
-    if told is None or told.status not in {"fail", "suspect"}:
-        return ()
-    found = asked.runs(endpoint, None, limit=_LOOKED_AT)
+def _far(asked: Asked, verdicts: Mapping[str, Sequence[Verdict]]) -> dict[str, tuple[Example, ...]]:
+    """Answers farthest from golden by endpoint, of the runs that its newest verdict on weights is about, if no pass."""
+    bad = {
+        one.endpoint: one for own in verdicts.values() for one in own
+        if one.detector == "logprob_fidelity" and one.status in {"fail", "suspect"}
+    }  # fmt: skip
+    ids = [run_id for one in bad.values() for run_id in one.run_ids[:_LOOKED_AT]]
+    far: dict[str, tuple[Example, ...]] = dict.fromkeys(verdicts, ())
+    if not ids:
+        return far
+    instants = [one.at for one in bad.values()]
+    found = asked.runs_of(ids, since=min(instants) - _REACH, until=max(instants) + _MARGIN)
     views = {
         view["exchange_id"]: decode(GoldenView, encode(view)) for one in found["judged"] for view in one["views"]
     }
-    of_it = [record for record in found["records"] if record["run"]["run_id"] in told.run_ids]
-    exchanges = [decode(Exchange, encode(one)) for record in of_it for one in record["exchanges"]]
-    probes = {one["exchange_id"]: record["run"]["probe"] for record in of_it for one in record["exchanges"]}
+    by_endpoint = _by_run(found["records"])
+    return far | {name: _farthest(by_endpoint[name], views) for name in bad}
+
+
+def _by_run(records: Sequence[Mapping[str, Any]]) -> defaultdict[str, list[Mapping[str, Any]]]:
+    found: defaultdict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for record in records:
+        found[record["run"]["endpoint"]].append(record)
+    return found
+
+
+def _farthest(records: Sequence[Mapping[str, Any]], views: Mapping[str, GoldenView]) -> tuple[Example, ...]:
+    exchanges = [decode(Exchange, encode(one)) for record in records for one in record["exchanges"]]
+    probes = {one["exchange_id"]: record["run"]["probe"] for record in records for one in record["exchanges"]}
     return farthest(probes, exchanges, views)
 
 
@@ -156,8 +186,8 @@ class _Snapshot:
     def read(self, sql: str, **parameters: Any) -> Rows:
         return rows_of(self._con, sql, **parameters)
 
-    def runs(self, endpoint: str, probe: str | None, *, limit: int) -> Json:
-        rows = endpoint_runs(self._con, endpoint, probe, limit)
+    def runs_of(self, run_ids: Sequence[str], *, since: datetime, until: datetime) -> Json:
+        rows = rows_of(self._con, queries.RUNS_BY_ID, run_ids=list(run_ids), since=since, until=until)
         records = run_records(self._con, self._evidence, rows)
         return {"records": records, "judged": judged_records(self._con, self._evidence, rows)}
 

@@ -6,8 +6,6 @@ MOST_VALUES = 500
 """Newest runs whose numbers are read, per endpoint and metric."""
 MOST_SINGLES = 100
 """Newest requests whose numbers are read, per endpoint."""
-MOST_PAST = 5000
-"""Newest judgements that are read, per endpoint and detector."""
 
 SERIES = ("ttft_ms_p50", "tps_p50")
 """Metrics of runs that are compared."""
@@ -58,19 +56,26 @@ FROM (
     SELECT e.endpoint, e.run_id, count(*) AS n,
            count(*) FILTER (e.outcome IN ({_listed(ANSWERED)})
                AND NOT (list_contains(e.flags, 'arguments_invalid') AND e.outcome <> 'ok_length')) AS good
-    FROM exchanges e JOIN runs r ON r.run_id = e.run_id AND {_NEAR}
+    FROM exchanges e
     WHERE e.at >= $since AND e.at < $until AND e.endpoint IN (SELECT unnest($names::VARCHAR[]))
-      AND e.outcome NOT IN ({_listed(NOT_THE_ENDPOINTS_FAULT)}) AND r.record->>'maintenance' IS NULL
+      AND e.outcome NOT IN ({_listed(NOT_THE_ENDPOINTS_FAULT)})
+      AND e.run_id NOT IN (SELECT r.run_id FROM runs r WHERE {_NEAR} AND r.record->>'maintenance' IS NOT NULL)
     GROUP BY 1, 2
 ) t GROUP BY 1 ORDER BY 1
 """
 
+# The newest of each, found in one pass: a window function would sort them all. Of equal instants the largest.
 VALUES = f"""
-SELECT o.endpoint, o.metric, o.at, o.run_id, o.value FROM observations o
-WHERE o.at >= $since AND o.at < $until AND o.endpoint IN (SELECT unnest($names::VARCHAR[]))
-  AND o.metric IN {SERIES} AND o.source = 'run' AND o.value IS NOT NULL
-QUALIFY row_number() OVER (PARTITION BY o.endpoint, o.metric ORDER BY o.at DESC, o.run_id) <= {MOST_VALUES}
-ORDER BY o.endpoint, o.metric, o.at, o.run_id
+SELECT endpoint, metric, list_transform(newest, lambda x: x.value) AS "values", newest[-1].at AS first_at,
+       newest[1].at AS last_at, len(newest) AS n_runs
+FROM (
+    SELECT o.endpoint, o.metric,
+           max(struct_pack("at" := o.at, value := o.value), {MOST_VALUES}) AS newest
+    FROM observations o
+    WHERE o.at >= $since AND o.at < $until AND o.endpoint IN (SELECT unnest($names::VARCHAR[]))
+      AND o.metric IN {SERIES} AND o.source = 'run' AND o.value IS NOT NULL
+    GROUP BY 1, 2
+) ORDER BY 1, 2
 """
 
 SINGLES = f"""
@@ -96,31 +101,43 @@ WHERE v.at >= $since AND v.endpoint IN (SELECT unnest($names::VARCHAR[]))
 ORDER BY v.endpoint, v.detector
 """
 
-# From the last pass on: what was before it says nothing about since when something is wrong.
-PAST = f"""
-SELECT v.endpoint, v.detector, v.at, v.status, v.cause FROM (
-    SELECT w.*, max(if(w.status = 'pass', w.at, NULL)) OVER (PARTITION BY w.endpoint, w.detector) AS passed_at
-    FROM (SELECT x.endpoint, x.detector, x.at, x.status, x.cause, x.rowid AS id FROM verdicts x
-          WHERE x.at >= $since AND x.at < $until AND x.endpoint IN (SELECT unnest($names::VARCHAR[]))) w
-) v
-WHERE v.passed_at IS NULL OR v.at >= v.passed_at
-QUALIFY row_number() OVER (PARTITION BY v.endpoint, v.detector ORDER BY v.at DESC, v.id DESC) <= {MOST_PAST}
-ORDER BY v.endpoint, v.detector, v.at, v.id
+# What was before the last pass says nothing about since when something is wrong.
+PAST = """
+WITH told AS (
+    SELECT x.endpoint, x.detector, x.at, x.status, struct_pack(a := x.at, b := x.rowid) AS place FROM verdicts x
+    WHERE x.at >= $since AND x.at < $until AND x.endpoint IN (SELECT unnest($names::VARCHAR[]))
+), passed AS (
+    SELECT endpoint, detector, max(place) AS last FROM told WHERE status = 'pass' GROUP BY 1, 2
+)
+SELECT t.endpoint, t.detector, any_value(p.last.a) AS last_good_at,
+       min(t.at) FILTER (t.status IN ('fail', 'suspect')) AS first_bad_at,
+       count(*) FILTER (t.status IN ('fail', 'suspect')) AS n_bad
+FROM told t LEFT JOIN passed p ON p.endpoint = t.endpoint AND p.detector = t.detector
+WHERE p.last IS NULL OR t.place > p.last
+GROUP BY 1, 2 ORDER BY 1, 2
 """
 
+# Which rows first, and only then their records: reading those of all that fit would take most of the time.
 FINGERPRINTS = """
-SELECT j.endpoint, j.record->'fingerprint' AS record FROM judged j
-WHERE j.judged_at >= $since AND j.fingerprint IS NOT NULL AND j.endpoint IN (SELECT unnest($names::VARCHAR[]))
-QUALIFY row_number() OVER (PARTITION BY j.endpoint ORDER BY j.judged_at DESC, j.run_id) = 1
+SELECT j.endpoint, j.record->'fingerprint' AS record FROM judged j WHERE j.judged_at >= $since AND j.rowid IN (
+    SELECT arg_max(k.rowid, struct_pack(a := k.judged_at, b := k.run_id)) FROM judged k
+    WHERE k.judged_at >= $since AND k.fingerprint IS NOT NULL AND k.endpoint IN (SELECT unnest($names::VARCHAR[]))
+    GROUP BY k.endpoint
+)
 ORDER BY j.endpoint
 """
 
 EXAMPLES = f"""
-SELECT e.endpoint, r.probe, e.record FROM exchanges e JOIN runs r ON r.run_id = e.run_id AND {_NEAR}
-WHERE e.at >= $since AND e.at < $until AND e.endpoint IN (SELECT unnest($names::VARCHAR[]))
-  AND (e.outcome NOT IN ({_listed(ANSWERED | NOT_THE_ENDPOINTS_FAULT)})
-       OR list_contains(e.flags, 'arguments_invalid'))
-QUALIFY row_number() OVER (PARTITION BY e.endpoint, e.outcome ORDER BY e.at DESC, e.run_id, e.ordinal) <= 4
+WITH picked AS MATERIALIZED (
+    SELECT x.rowid AS id FROM exchanges x
+    WHERE x.at >= $since AND x.at < $until AND x.endpoint IN (SELECT unnest($names::VARCHAR[]))
+      AND (x.outcome NOT IN ({_listed(ANSWERED | NOT_THE_ENDPOINTS_FAULT)})
+           OR list_contains(x.flags, 'arguments_invalid'))
+    QUALIFY row_number() OVER (PARTITION BY x.endpoint, x.outcome ORDER BY x.at DESC, x.run_id, x.ordinal) <= 4
+)
+SELECT e.endpoint, r.probe, e.record
+FROM exchanges e JOIN picked p ON p.id = e.rowid JOIN runs r ON r.run_id = e.run_id AND {_NEAR}
+WHERE e.at >= $since AND e.at < $until
 ORDER BY e.endpoint, e.outcome, e.at DESC, e.run_id, e.ordinal
 """
 

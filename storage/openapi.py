@@ -1,7 +1,7 @@
 """The description of the API: what each read takes is asked from the plan itself, so that it cannot be out of date."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from html import escape
 from typing import Any, get_args
 
@@ -19,7 +19,9 @@ _NOUNS = (Exchange, Incident, JudgedRun, RunRecord, Verdict)
 _LISTS: Mapping[str, Mapping[str, str]] = {
     "verdicts": {"verdicts": "Verdict"}, "exchanges": {"exchanges": "Exchange"}, "incidents": {"incidents": "Incident"},
     "runs": {"records": "RunRecord", "judged": "JudgedRun"}, "unjudged": {"records": "RunRecord"},
+    "timeline": {"incidents": "Incident"}, "evidence": {"records": "RunRecord", "judged": "JudgedRun"},
 }  # fmt: skip
+_DRAWN = frozenset({"badge"})
 _ERRORS = {"400": "A parameter is wrong.", "401": "The token is missing or wrong.", "404": "There is no such thing.",
            "503": "The store cannot work now."}  # fmt: skip
 _STYLE = "body{font:15px sans-serif;max-width:60em;margin:2em auto;padding:0 1em}code{background:#eee}td,th{text-align:left;padding:.2em 1em .2em 0}"  # noqa: E501
@@ -55,6 +57,10 @@ class _Asked(Parameters):
         self._note(name, {"type": "string", "format": "date-time"})
         return None
 
+    def instant(self, name: str) -> datetime:
+        self._note(name, {"type": "string", "format": "date-time"}, required=True)
+        return datetime.now(UTC)
+
     def outcome(self, name: str) -> str | None:
         self._note(name, {"type": "string", "enum": list(get_args(Outcome))})
         return None
@@ -84,7 +90,8 @@ def _read(store: ReadStore, name: str, plan: Plan) -> Json:
     asked = _Asked()
     plan(store, asked)
     responses: Json = {code: {"description": text, "content": _content(_ERROR)} for code, text in _ERRORS.items()}
-    responses["200"] = {"description": "The answer.", "content": _content(_answer(name))}
+    answer = {"image/svg+xml": {}} if name in _DRAWN else _content(_answer(name))
+    responses["200"] = {"description": "The answer.", "content": answer}
     return {"summary": plan.__doc__ or name, "operationId": name, "parameters": asked.found, "responses": responses}
 
 

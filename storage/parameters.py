@@ -79,6 +79,13 @@ class Parameters:
         example = "an instant such as 2026-01-31T12:00:00Z (write + as %2B)"
         raise RefusedError(400, f"parameter {name!r} must be {example}, got {value[:40]!r}")
 
+    def instant(self, name: str) -> datetime:
+        """Like `moment`, and required."""
+        at = self.moment(name)
+        if at is None:
+            raise RefusedError(400, f"parameter {name!r} is required")
+        return at
+
     def outcome(self, name: str) -> str | None:
         """The name of an outcome."""
         value = self.maybe(name)

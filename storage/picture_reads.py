@@ -127,24 +127,16 @@ def _database(store: Any) -> _Database:
     return found
 
 
-def _given(name: str, at: datetime | None) -> datetime:
-    """The instant of a parameter that is needed. Asked for when the read runs: the description asks for none."""
-    if at is None:
-        raise RefusedError(400, f"parameter {name!r} is required")
-    return at
-
-
-def _span(since: datetime | None, until: datetime | None, buckets: int) -> dict[str, Any]:
+def _span(since: datetime, until: datetime, buckets: int) -> dict[str, Any]:
     """Both instants, and the width of a bucket in microseconds."""
-    first, last = _given("since", since), _given("until", until)
-    if first >= last:
+    if since >= until:
         raise RefusedError(400, "parameter 'since' must be before 'until'")
-    return {"since": first, "until": last, "width": max(1, -((first - last) // timedelta(microseconds=1) // buckets))}
+    return {"since": since, "until": until, "width": max(1, -((since - until) // timedelta(microseconds=1) // buckets))}
 
 
 def _standings(store: ReadStore, ask: Parameters) -> Callable[[], Any]:
     """Since when every detector says what it says now, and its worst status and mean effect per time bucket."""
-    since, until = ask.moment("since"), ask.moment("until")
+    since, until = ask.instant("since"), ask.instant("until")
     buckets = ask.number("buckets", default=14, high=MOST_CELLS)
 
     def read() -> Json:
@@ -164,7 +156,7 @@ def _standings(store: ReadStore, ask: Parameters) -> Callable[[], Any]:
 
 def _speeds(store: ReadStore, ask: Parameters) -> Callable[[], Any]:
     """TTFT and TPOT of complete answers by vantage: quantiles over time, and how they are spread over all of it."""
-    endpoint, probe, since, until = ask.one_endpoint(), ask.maybe("probe"), ask.moment("since"), ask.moment("until")
+    endpoint, probe, since, until = ask.one_endpoint(), ask.maybe("probe"), ask.instant("since"), ask.instant("until")
     buckets = ask.number("buckets", default=48, high=MOST_BUCKETS)
 
     def read() -> Json:
@@ -180,12 +172,11 @@ def _speeds(store: ReadStore, ask: Parameters) -> Callable[[], Any]:
 
 def _timeline(store: ReadStore, ask: Parameters) -> Callable[[], Any]:
     """Incidents that were open at any time of a window, last opened first."""
-    endpoint, since, until = ask.any_endpoint(), ask.moment("since"), ask.moment("until")
+    endpoint, since, until = ask.any_endpoint(), ask.instant("since"), ask.instant("until")
     limit = ask.number("limit", default=200, high=MOST_INCIDENTS)
 
     def read() -> Json:
-        span = {"since": _given("since", since), "until": _given("until", until)}
-        rows = _database(store).read(_TIMELINE, endpoint=endpoint, limit=limit, **span)
+        rows = _database(store).read(_TIMELINE, endpoint=endpoint, limit=limit, since=since, until=until)
         return {"incidents": [orjson.loads(row["record"]) for row in rows]}
 
     return read
@@ -207,7 +198,7 @@ def _evidence(store: ReadStore, ask: Parameters) -> Callable[[], Any]:
 
 def _instruments(store: ReadStore, ask: Parameters) -> Callable[[], Any]:
     """Agents with their lag, runs that wait for the judge, and how large the store is."""
-    since, until = ask.moment("since"), ask.moment("until")
+    since, until = ask.instant("since"), ask.instant("until")
     buckets = ask.number("buckets", default=96, high=MOST_BUCKETS)
 
     def read() -> Json:
@@ -229,8 +220,8 @@ def _declared(store: ReadStore, _ask: Parameters) -> Callable[[], Any]:
 
 def _spending(store: ReadStore, ask: Parameters) -> Callable[[], Any]:
     """Tokens of each UTC day, as endpoints counted them."""
-    since = ask.moment("since")
-    return lambda: {"days": plain(_database(store).read(_DAYS, since=_given("since", since)))}
+    since = ask.instant("since")
+    return lambda: {"days": plain(_database(store).read(_DAYS, since=since))}
 
 
 PICTURES: Mapping[str, _Plan] = {

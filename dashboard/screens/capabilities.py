@@ -16,7 +16,7 @@ from dashboard.words import DASH, plain, spoken, stamp
 from monitor.capabilities import FEATURES, OF_ALL, Standing
 from monitor.results import Verdict
 
-SCREEN = Screen(title="Capabilities", question="What can it do?", order=6)
+SCREEN = Screen(title="Capabilities", question="What can it do?", order=6, every_s=session.SLOW_S)
 
 DETECTOR = "parameters"
 # Looks of an endpoint's history.
@@ -38,13 +38,8 @@ class Past:
     verdicts: tuple[Verdict, ...]
 
 
-@st.fragment(run_every=session.SLOW_S)
-def live() -> None:
-    """The part that keeps itself up to date."""
-    session.guarded(_draw)
-
-
-def _draw() -> None:
+def main() -> None:
+    """Draw the page."""
     endpoints = worst_first(session.overview())
     if not endpoints:
         session.nothing_yet()
@@ -153,11 +148,6 @@ def _changed(name: str, past: Sequence[Verdict]) -> str:
         if now != before:
             return f"was {before} until {stamp(at)} UTC"
     return ""
-
-
-def main() -> None:
-    """Draw the page."""
-    live()
 
 
 if __name__ == "__main__":

@@ -115,7 +115,9 @@ def _over_time(endpoint: EndpointNow, exchanges: Sequence[Exchange]) -> None:
         _outcomes(exchanges)
 
 
-def _draw(name: str) -> None:
+def main() -> None:
+    """Draw the page: the endpoint that the address names."""
+    name = given("name") or ""
     endpoints = session.overview()
     endpoint = next((endpoint for endpoint in endpoints if endpoint.endpoint == name), None)
     if endpoint is None:
@@ -136,17 +138,6 @@ def _draw(name: str) -> None:
         return
     table(exchanges)
     what_was_said(exchanges)
-
-
-@st.fragment(run_every=session.REFRESH_S)
-def live(name: str) -> None:
-    """The part that keeps itself up to date."""
-    session.guarded(lambda: _draw(name))
-
-
-def main() -> None:
-    """Draw the endpoint that the address names, exactly once."""
-    live(given("name") or "")
 
 
 if __name__ == "__main__":

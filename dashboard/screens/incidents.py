@@ -36,13 +36,8 @@ class Series:
     points: tuple[Point, ...]
 
 
-@st.fragment(run_every=session.REFRESH_S)
-def live() -> None:
-    """The part that keeps itself up to date."""
-    session.guarded(_draw)
-
-
-def _draw() -> None:
+def main() -> None:
+    """Draw the page."""
     head(SCREEN)
     picked = st.segmented_control(
         "Window", list(WINDOWS), default="30 d", required=True, key="window", bind="query-params",
@@ -120,11 +115,6 @@ def _metric(endpoint: str, metric: str, window: Around) -> None:
 def _step(at: datetime) -> datetime:
     """The end of the minute, so that refreshes share an answer."""
     return session.next_edge(at, timedelta(minutes=1))
-
-
-def main() -> None:
-    """Draw the page."""
-    live()
 
 
 if __name__ == "__main__":

@@ -58,13 +58,8 @@ class Spending:
     days: tuple[DayUsed, ...]
 
 
-@st.fragment(run_every=session.REFRESH_S)
-def live() -> None:
-    """The part that keeps itself up to date."""
-    session.guarded(_draw)
-
-
-def _draw() -> None:
+def main() -> None:
+    """Draw the page."""
     head(SCREEN)
     now = datetime.now(UTC)
     since, until = session.window(DAY)
@@ -131,7 +126,7 @@ def _slots(found: Coverage) -> None:
          *figures(f"{n:,}", f"{100 * n / total:.3g} %"), tag("td", f"{stamp(last)} UTC")]
         for state, reason, n, last in rows[:MOST]
     ]  # fmt: skip
-    draw(table(("State", "Reason", "Slots", "Share", "Newest"), cells, label="Slots by state"))
+    draw(table(("State", "Reason", "Slots", "Share", "Newest"), cells, label="Slots by state", cards=True))
 
 
 def _money(now: datetime) -> None:
@@ -145,7 +140,8 @@ def _money(now: datetime) -> None:
         st.text(configured.trouble)
     if found:
         heads = ("Endpoint", "Budget used", "Today", "of", "USD", "of USD", "Uncounted answers")
-        draw(table(heads, [_account(one) for one in found[:MOST]], label="Spend of today against budget"))
+        rows = [_account(one) for one in found[:MOST]]
+        draw(table(heads, rows, label="Spend of today against budget", cards=True))
         if len(found) > MOST:
             st.caption(f"{len(found) - MOST} more endpoints, which used less of theirs.")
     else:
@@ -182,11 +178,6 @@ def _store(found: Instruments, now: datetime) -> None:
     sizes = ", ".join(f"{name} {size / 2**20:,.0f} MiB" for name, size in found.sizes.items())
     counts = ", ".join(f"{n:,} {name}" for name, n in found.counts.items() if n)
     st.caption(plain(f"{sizes or 'in memory'}. Rows: {counts or 'none'}."))
-
-
-def main() -> None:
-    """Draw the page."""
-    live()
 
 
 if __name__ == "__main__":

@@ -31,13 +31,8 @@ class _Standings:
     standings: tuple[Standing, ...]
 
 
-@st.fragment(run_every=session.REFRESH_S)
-def live() -> None:
-    """The part that keeps itself up to date."""
-    session.guarded(_draw)
-
-
-def _draw() -> None:
+def main() -> None:
+    """Draw the page."""
     endpoints = session.overview()
     if not endpoints:
         session.nothing_yet()
@@ -64,11 +59,6 @@ def _chosen(ordered: Sequence[EndpointNow]) -> Sequence[EndpointNow]:
         label_visibility="collapsed",
     )  # fmt: skip
     return [one for one in ordered if picked == EVERYTHING or overall(one) == picked]
-
-
-def main() -> None:
-    """Draw the page."""
-    live()
 
 
 if __name__ == "__main__":

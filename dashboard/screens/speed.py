@@ -20,13 +20,8 @@ BUCKETS = 60
 PROBES = {"Speed probes": "speed", "All requests": None}
 
 
-@st.fragment(run_every=session.REFRESH_S)
-def live() -> None:
-    """The part that keeps itself up to date."""
-    session.guarded(_draw)
-
-
-def _draw() -> None:
+def main() -> None:
+    """Draw the page."""
     endpoint = chosen_endpoint(session.overview(), SCREEN, "speed")
     if endpoint is None:
         return
@@ -80,11 +75,6 @@ def _counts(found: Speeds) -> None:
         return
     heads = ("From", "Requests", "Complete", "Share", "95 % interval", "Timeouts")
     draw(table(heads, rows, label="Requests by place"))
-
-
-def main() -> None:
-    """Draw the page."""
-    live()
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from monitor.results import RunRecord
 from monitor.tools.shown import bytes_of
 from monitor.wire.capture_file import load_capture
 
-SCREEN = Screen(title="Tools", question="Do tool calls work?", order=5)
+SCREEN = Screen(title="Tools", question="Do tool calls work?", order=5, every_s=session.SLOW_S)
 
 # Newest runs of the probe that are shown together.
 RUNS = 3
@@ -34,13 +34,8 @@ class Runs:
     records: tuple[RunRecord, ...]
 
 
-@st.fragment(run_every=session.SLOW_S)
-def live() -> None:
-    """The part that keeps itself up to date."""
-    session.guarded(_draw)
-
-
-def _draw() -> None:
+def main() -> None:
+    """Draw the page."""
     endpoint = chosen_endpoint(session.overview(), SCREEN, "tools")
     if endpoint is None:
         return
@@ -130,11 +125,6 @@ def _bytes(one: Failure) -> None:
             wrap_lines=True,
         )
     raw(exchange)
-
-
-def main() -> None:
-    """Draw the page."""
-    live()
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from monitor.comparison import Ladder
 from monitor.replay_command import replay_command
 from monitor.results import JudgedRun, RunRecord, Verdict
 
-SCREEN = Screen(title="Verdict", question="How do you know?", order=3)
+SCREEN = Screen(title="Verdict", question="How do you know?", order=3, every_s=session.SLOW_S)
 
 # Earlier verdicts of the same detector that are drawn.
 PAST = 200
@@ -47,13 +47,8 @@ class Past:
     verdicts: tuple[Verdict, ...]
 
 
-@st.fragment(run_every=session.SLOW_S)
-def live() -> None:
-    """The part that keeps itself up to date: a verdict does not change, its successors come."""
-    session.guarded(_draw)
-
-
-def _draw() -> None:
+def main() -> None:
+    """Draw the page."""
     endpoints = session.overview()
     if not endpoints:
         session.nothing_yet()
@@ -214,11 +209,6 @@ def _entry(verdict: Verdict) -> Markup:
     label = f"{MARKS[verdict.status].symbol} {detector_label(verdict.detector).title}"
     ends = interval(verdict.low, verdict.high, verdict.unit)
     return tag("span", link("verdict", label, id=verdict.verdict_id), f" {ends or ''}", class_="wm-soft")
-
-
-def main() -> None:
-    """Draw the page."""
-    live()
 
 
 if __name__ == "__main__":

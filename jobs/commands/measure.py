@@ -84,8 +84,8 @@ def audit(
         raise UsageError("name the endpoints to audit, or --from FOLDER to compute verdicts again")
     if budget_usd is not None and not 0 < budget_usd < float("inf"):
         raise UsageError(f"--budget-usd must be above 0, not {budget_usd}")
-    if not 0 < alpha < 1:
-        raise UsageError(f"--alpha must lie between 0 and 1, not {alpha}")
+    if not 1e-100 <= alpha <= 0.5:  # beyond, 1 / alpha is no number, or says nothing
+        raise UsageError(f"--alpha must lie between 1e-100 and 0.5, not {alpha}")
     loaded = load_config(config, os.environ)
     if source is not None:
         from jobs.audit_again import run as run_again  # noqa: PLC0415

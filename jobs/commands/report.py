@@ -97,7 +97,7 @@ def publish(
 
     wanted = Wanted(patterns=tuple(endpoints or ()), span=_span(since))
     loaded = _load(config, needed=not sources)
-    write(compared(loaded, wanted, sources or [], store_url=store_url), out, title=title)
+    write(compared(loaded, wanted, sources or [], store_url=store_url, public=True), out, title=title)
 
 
 def _span(text: str) -> "timedelta | None":

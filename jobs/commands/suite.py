@@ -98,7 +98,7 @@ def run(
     customer: Customer,
     config: ConfigFile = CONFIG,
     repeats: Annotated[int | None, typer.Option(min=1, max=1000, help="Answers to each case.")] = None,
-    temperature: Annotated[float | None, typer.Option(min=0, help="Temperature of all cases.")] = None,
+    temperature: Annotated[float | None, typer.Option(min=0, max=100, help="Temperature of all cases.")] = None,
     alpha: Annotated[float, typer.Option(help="Chance that a faithful endpoint fails.")] = 0.01,
     tolerance: Annotated[float, typer.Option(help="Loss that faithful engines may show, a share.")] = 0.02,
     margin: Annotated[float, typer.Option(help="Loss that must be out of the question for a pass.")] = 0.1,

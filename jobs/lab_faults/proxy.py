@@ -18,6 +18,7 @@ import orjson
 
 from jobs.lab_faults.answer import Answer
 from jobs.lab_faults.inject import injector
+from jobs.listening import listening
 
 _MAX_HEAD, _MAX_BODY = 64 * 1024, 64 * 2**20
 _OF_THIS_HOP = frozenset({
@@ -56,7 +57,8 @@ class FaultProxy:
         return f"http://{self._host}:{self._port}{httpx.URL(self._upstream).path.rstrip('/')}"
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, self._host, self._port, limit=_MAX_HEAD)
+        listener = listening(self._host, self._port)
+        self._server = await asyncio.start_server(self._serve, sock=listener, limit=_MAX_HEAD)
         self._port = self._server.sockets[0].getsockname()[1]
         return self
 

@@ -12,7 +12,7 @@ from monitor.results import Verdict
 
 TOPIC_OF: dict[str, Topic] = {
     "availability": "availability", "speed_shift": "speed", "tool_calls": "tools", "faults": "conformance",
-    "parameters": "conformance",
+    "parameters": "conformance", "suite": "suite",
 }  # fmt: skip
 """What detectors are about; those that are not listed are about fidelity."""
 

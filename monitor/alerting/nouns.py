@@ -7,7 +7,9 @@ from typing import Literal
 
 from monitor.incident import Incident
 
-Topic = Literal["availability", "speed", "fidelity", "tools", "conformance", "access", "agent", "configuration"]
+Topic = Literal[
+    "availability", "speed", "fidelity", "tools", "conformance", "access", "agent", "configuration", "suite"
+]
 """What an incident is about. Rules of one topic on one subject share one incident."""
 
 Severity = Literal["page", "ticket"]

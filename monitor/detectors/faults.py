@@ -1,7 +1,7 @@
 """Do the answers show a fault of the catalogue, and in which layer?
 
 Needs: the exchanges of any probe; no golden weights, no extra requests. For behavioural kinds golden's own answers to
-the same requests (`paired` probes, by the judge of the service).
+the same requests (the probes that `paired` names).
 Counts the answers that show at least one certain fault (docs/faults.md) under the policy of the endpoint's profile,
 with a Wilson interval. Pairs of one request, streamed and not, at temperature 0, count as well. What is only a note
 under the policy is counted in the details. Kinds that another detector names are left to it: endings and errors to
@@ -60,7 +60,7 @@ class Faults:
     """Share of faulty answers that is no failure while the interval reaches down to it."""
     min_n: int = 5
     """Fewest complete answers without a fault for a pass."""
-    paired: tuple[str, ...] = ("tools",)
+    paired: tuple[str, ...] = ("tools", "parameters")
     """Probes whose requests golden answers too, for behavioural kinds. A vendor's own API as reference is paid."""
     alpha: float = 0.001
     """Chance of a false alarm per behavioural kind and run."""
@@ -95,7 +95,8 @@ class Faults:
         named = Counter(one.name for some in faulty.values() for one in some if one.standing == "fault")
         notes = Counter(one.name for some in found.values() for one in some if one.standing == "note")
         rate = wilson(len(faulty), len(found))
-        shown = [one for one in beside if one.found]
+        shown = [one for one in beside if one.found and profile.standing(one.name) == "fault"]
+        notes.update({one.name: one.k for one in beside if one.found and one not in shown})
         alone = self._status(rate)
         status: Status = "fail" if shown else alone
         cause = _layer_of(shown) if shown and alone != "fail" else _cause(alone, named)

@@ -14,6 +14,7 @@ Source: docs/identify.md, measured on llama.cpp.
 """
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -131,7 +132,9 @@ class Identify:
         if seen.is_sampled and evidence.predictions:
             return says_nothing_of_weights(len(asked))
         if not asked:
-            cause, why = "no_answers", "no answer that golden has looked at"
+            ends = Counter(one.outcome for one in evidence.exchanges).most_common()
+            told = ", ".join(f"{count} {outcome}" for outcome, count in ends)
+            cause, why = "no_answers", f"no answer that golden has looked at ({told or 'nothing was asked'})"
         elif not evidence.predictions:
             cause, why = "no_predictions", "nothing was predicted; `weighmaster identify` does that"
         elif not any(place.endpoint_top or place.rivals for _, view in asked for place in view.positions):

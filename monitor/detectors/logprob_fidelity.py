@@ -32,7 +32,7 @@ from monitor.evidence import (
 from monitor.results import Evidence, GoldenPosition, GoldenView, Metric, Status, Verdict
 from monitor.standing import allowed
 from monitor.stats.clustered import ClusteredMean, clustered_mean
-from monitor.stats.confseq import mean_above, mean_below
+from monitor.stats.confseq import capped_mean, mean_above, mean_below
 from monitor.stats.divergence import tail_bucket_kl
 from monitor.stats.rates import wilson
 from monitor.types import Exchange
@@ -168,13 +168,17 @@ def _requests(positions: list[_Position], tolerance: float) -> dict[str, Any]:
     """What requests say one by one: evidence that the mean is below the tolerance, and those that are far off.
 
     ``log_e_below`` is about the mean of divergences cut at `CUT` tolerances: a rare request that is far off does not
-    show there. A routed share shows in ``odd_requests`` before it shows in the mean.
+    show there. A routed share shows in ``odd_requests`` before it shows in the mean. ``anytime_low`` and
+    ``anytime_high`` hold at every look (the interval of the verdict at one): 95%, of the mean in which no request
+    counts for more than `CUT` times that mean.
     """
     means = np.asarray(_by_request(positions))
+    bounds = capped_mean(means, cap=CUT)
     odd = wilson(int((means > ODD * tolerance).sum()), len(means))
     below = mean_below(np.minimum(means, CUT * tolerance), null=tolerance, upper=CUT * tolerance)
     return {
         "log_e_below": below.final, "odd_requests": odd.k, "n_requests": odd.n, "odd_share_high": odd.high,
+        "anytime_low": bounds.low, "anytime_high": bounds.high,
     }  # fmt: skip
 
 

@@ -93,7 +93,7 @@ def _details(found: Outcome) -> Mapping[str, Any]:
     return {
         "n_before": len(found.before), "pass_rate": plain(found.rate), "golden": plain(found.golden),
         "changes": plain(dict(found.before)), "compounding": plain(found.compounding), "untold": dict(found.untold),
-        "tries": plain(found.tries),
+        "tries": plain(found.tries), "resampled": plain(found.difference and found.difference.resampled),
     }  # fmt: skip
 
 

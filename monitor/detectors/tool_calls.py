@@ -5,12 +5,15 @@ Every answer is graded by layers: framing, protocol, parser, template, schema, d
 with a fault are held against a tolerated rate of faulty answers by an exact test that counts a case once, whatever its
 forms (and by an e-process). Where golden itself writes unsound calls, that rate (the upper end of its interval) is what
 is tolerated of schema and decisions. Decisions to call or not are held against golden's own frequencies, case by case,
-by an exact test; without golden they are compared with the labels of the suite, which decides nothing.
+by an exact test; without golden they are compared with the labels of the suite, which decides nothing. Calls that
+cannot be run are held against golden's in the same way, and calls that the token limit cut are among them on both
+sides: weights that begin calls and never end them fail as `schema`, those that never come to a call as `content`.
 Decides: *fail* when the p-value of a layer is at most ``alpha``, which is the chance of a false alarm per layer;
 *suspect* at most ``suspect_alpha``, and for content (empty answers, reasoning alone), which models do by themselves;
 else *pass*, with the smallest rate that would have been found. The cause is the first layer from the wire up.
-What can mislead it: transport failures are `availability`'s and only counted here; answers that the token limit cut are
-left out; a model too weak for tools, without golden weights beside it; a mistaken schema of the suite (told apart).
+What can mislead it: transport failures are `availability`'s and only counted here; without golden, answers that the
+token limit cut are left out; a model too weak for tools, without golden weights beside it; a mistaken schema of the
+suite (told apart).
 Source: layers and shapes of docs/tools.md; B19: 0.1% against 3% at n = 176 is found with power 0.9 at alpha 0.001.
 """
 
@@ -115,6 +118,8 @@ class ToolCalls:
         p_values: dict[str, float] = {layer: test.p_value for layer, test in tests.items()}
         if golden.agreement is not None:
             p_values["decision"] = _either(p_values.get("decision"), golden.agreement.p_value)
+        if golden.p_unsound is not None:
+            p_values["schema"] = _either(p_values.get("schema"), golden.p_unsound)
         status, cause = self._status(p_values, golden.p_endless)
         blind = _blind(arrived) if status == "pass" else None
         if blind is not None:
@@ -164,6 +169,10 @@ class _Told:
         parts = counted or [f"no fault in {len(self.arrived)} answers"] if self.cause != "decision" else counted
         if self.cause in {None, "decision"} and self.golden.words:
             parts = [*parts, self.golden.words]
+        unsound = self.golden.unsound
+        if self.cause == "schema" and unsound is not None and unsound.excess > 0:
+            share = f"{unsound.excess:+.0%} against golden's (p {unsound.p_excess:.2g})"
+            parts = [*counted, f"calls that cannot be run, or that the token limit cut within themselves: {share}"]
         endless = self.golden.p_endless
         if self.cause == "content" and endless is not None and endless <= alpha and self.golden.undecided is not None:
             share = f"{self.golden.undecided.excess:+.0%} against golden's answers"

@@ -53,8 +53,9 @@ PROFILES: dict[str, Profile] = {
         Profile(name="minimax", notes=frozenset({"undeclared_tool", "thinking_leak"}),
                 reasoning_in=frozenset({"reasoning_content", "reasoning_details"}),
                 source="MiniMax M2/M3 API: thinking in the content unless `reasoning_split`; M3 format check 13_12"),
-        Profile(name="deepseek", reasoning_in=frozenset({"reasoning_content"}), history=True,
-                source="api-docs.deepseek.com, thinking mode with tool calls"),
+        Profile(name="deepseek", notes=frozenset({"sampling_ignored"}), reasoning_in=frozenset({"reasoning_content"}),
+                history=True,
+                source="api-docs.deepseek.com, thinking mode: with tool calls, and without effect of the temperature"),
     )
 }  # fmt: skip
 

@@ -10,13 +10,16 @@ from monitor.faults.seen import Seen
 from monitor.faults.thought import thought
 from monitor.shape import event_of
 from monitor.tools.strict_json import read_object
-from monitor.types import Exchange
+from monitor.types import Exchange, Request
 
 Sign = Callable[[Sequence[Exchange], Sequence[Exchange]], Mapping[str, bool]]
 """Of an endpoint's answers and the reference's; most signs need only the first."""
 
 HOT = 1.0
 """From this temperature on, answers to one prompt are expected to differ."""
+
+WIDE = 0.5
+"""A nucleus below this makes hot answers agree."""
 
 _LEAST_KEYS = 3
 
@@ -33,6 +36,17 @@ def by_prompt(exchanges: Sequence[Exchange]) -> dict[str, list[Exchange]]:
         if exchange.answered and exchange.request is not None:
             key = orjson.dumps(exchange.request.messages, default=dict).decode()
             found.setdefault(key, []).append(exchange)
+    return found
+
+
+def by_request(exchanges: Sequence[Exchange]) -> dict[str, list[Exchange]]:
+    """As `by_prompt`, but what was asked for otherwise (a stop text, a schema, more effort) stands by itself."""
+    found: dict[str, list[Exchange]] = {}
+    for prompt, some in by_prompt(exchanges).items():
+        for one in some:
+            asked = one.request
+            more = asked and (asked.tools, asked.extra, asked.max_tokens, asked.top_p)
+            found.setdefault(prompt + orjson.dumps(more, default=dict).decode(), []).append(one)
     return found
 
 
@@ -57,8 +71,10 @@ def _over_cap(exchange: Exchange) -> bool:
     return cap_broken(Seen(exchange=exchange, profile=PROFILES["openai"])) is not None
 
 
-def _past_stop(exchange: Exchange) -> bool:
-    return not {"stop_leak", "stop_ignored"}.isdisjoint(exchange.flags)
+def _past_stop(endpoint: Sequence[Exchange], reference: Sequence[Exchange]) -> Mapping[str, bool]:
+    """Of prompts with a stop text: others cannot show it, and would make the power look better than it is."""
+    asked = [one for one in endpoint if one.request and one.request.extra.get("stop")]
+    return _any(lambda one: not {"stop_leak", "stop_ignored"}.isdisjoint(one.flags))(asked, reference)
 
 
 def _sorted_keys(exchange: Exchange) -> bool:
@@ -88,10 +104,14 @@ def _is_cold(exchanges: Sequence[Exchange]) -> bool:
     return len(exchanges) > 2 or (first is not None and first.prompt_id.endswith("-cold"))
 
 
+def _is_hot(request: Request) -> bool:
+    return (request.temperature or 0) >= HOT and (request.top_p is None or request.top_p >= WIDE)
+
+
 def _sampling(endpoint: Sequence[Exchange], _reference: Sequence[Exchange]) -> Mapping[str, bool]:
     found: dict[str, bool] = {}
-    for prompt, some in by_prompt(endpoint).items():
-        hot = [one for one in some if one.request and (one.request.temperature or 0) >= HOT]
+    for prompt, some in by_request(endpoint).items():
+        hot = [one for one in some if one.request and _is_hot(one.request)]
         cold = [one for one in some if one.request and one.request.temperature == 0]
         if len(hot) > 1:
             found[f"hot {prompt}"] = _same_text(hot)
@@ -102,7 +122,7 @@ def _sampling(endpoint: Sequence[Exchange], _reference: Sequence[Exchange]) -> M
 
 def _caching(endpoint: Sequence[Exchange], _reference: Sequence[Exchange]) -> Mapping[str, bool]:
     found = {}
-    for prompt, some in by_prompt(endpoint).items():
+    for prompt, some in by_request(endpoint).items():
         cold = [one for one in some if one.request and one.request.temperature == 0]
         if len(cold) > 1:
             found[prompt] = _first_differs(cold)
@@ -137,7 +157,7 @@ def _renamed(endpoint: Sequence[Exchange], reference: Sequence[Exchange]) -> Map
 
 
 _SIGNS: Mapping[str, Sign] = {
-    "repetition_loop": _any(_looped), "cap_ignored": _any(_over_cap), "stop_ignored": _any(_past_stop),
+    "repetition_loop": _any(_looped), "cap_ignored": _any(_over_cap), "stop_ignored": _past_stop,
     "sampling_ignored": _sampling, "reordered_schema": _any(_sorted_keys), "effort_ignored": _effort,
     "other_model": _renamed, "quantised": _left, "cache_changes": _caching, "language_mixing": _any(_mixed),
 }  # fmt: skip

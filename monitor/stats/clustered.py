@@ -28,8 +28,9 @@ class ClusteredMean:
 
 
 def clustered_mean(
-    values: Sequence[float], clusters: Sequence[str], *, rng: np.random.Generator, confidence: float = 0.95
-) -> ClusteredMean:
+    values: Sequence[float], clusters: Sequence[str], *, rng: np.random.Generator, confidence: float = 0.95,
+    weights: Sequence[float] | None = None,
+) -> ClusteredMean:  # fmt: skip
     """Mean of `values` with a BCa bootstrap interval over `clusters`.
 
     Parameters
@@ -38,10 +39,12 @@ def clustered_mean(
         Shape (n,), finite, at least one.
     clusters
         Shape (n,), the cluster of each value.
+    weights
+        Shape (n,), above zero, what each value counts; None: all the same.
 
     Notes
     -----
-    The mean is a ratio of cluster sums, so clusters are resampled as (sum, count) pairs. BCa: B. Efron, JASA 82
+    The mean is a ratio of cluster sums, so clusters are resampled as (sum, weight) pairs. BCa: B. Efron, JASA 82
     (1987), 171-185, as implemented by scipy.
     """
     if len(values) != len(clusters) or not values:
@@ -50,9 +53,12 @@ def clustered_mean(
     if not np.isfinite(data).all():
         raise ValueError("`values` must be finite")
     _, index = np.unique(np.asarray(clusters), return_inverse=True)
-    counts = np.bincount(index).astype(np.float64)
-    sums = np.bincount(index, weights=data)
-    value, n_clusters = float(data.mean()), len(counts)
+    each = np.ones_like(data) if weights is None else np.asarray(weights, dtype=np.float64)
+    if each.shape != data.shape or not (np.isfinite(each) & (each > 0)).all():
+        raise ValueError("`weights` must be as many as `values`, finite and above zero")
+    counts = np.bincount(index, weights=each)
+    sums = np.bincount(index, weights=data * each)
+    value, n_clusters = float(sums.sum() / counts.sum()), len(counts)
     if n_clusters < MIN_CLUSTERS:
         return ClusteredMean(value, None, None, None, len(data), n_clusters)
     if np.ptp(sums / counts) == 0:

@@ -1,5 +1,6 @@
 """Intervals for means that hold at every look at once, and the matching tests of a tolerance."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,6 +40,57 @@ def mean_below(x: ArrayLike, *, null: float, upper: float) -> EProcess:
     values = vector("x", x, low=0, high=upper)
     inside("null", null, 0, upper)
     return score_process(null - values, upper - null)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CappedMean:
+    """Bounds of a capped mean that hold at every look; ``high`` is None while no upper end is known."""
+
+    low: float
+    high: float | None
+
+
+def capped_mean(x: ArrayLike, *, cap: float = 3.0, confidence: float = 0.95) -> CappedMean:
+    """Interval, valid at every look, for the mean of non-negative values that have no upper bound.
+
+    Parameters
+    ----------
+    x
+        Shape (t,), at least 0, one per request.
+    cap
+        No value counts for more than `cap` times the mean, above 1.
+
+    Notes
+    -----
+    What lies in the interval is the m with ``E min(x / m, cap) = 1``, and 0 where there is none. It is the mean unless
+    values beyond ``cap m`` occur; the mean itself may be larger by any amount, and no interval could tell. The left
+    side falls with m, so the m that neither `mean_above` nor `mean_below` (of values cut at ``cap m``) rejects are an
+    interval, found by bisection in 1e-9 to 1e3 times the largest value. Cost O(12 t) per step.
+    """
+    values = vector("x", x, low=0)
+    inside("cap", cap, 1, np.inf)
+    limit = np.log(2 / (1 - inside("confidence", confidence)))
+    most = float(values.max()) or 1.0
+
+    def above(m: float) -> bool:
+        return bool(score_process(np.minimum(values / m, cap) - 1, 1.0).peak >= limit)
+
+    def below(m: float) -> bool:
+        return bool(score_process(1 - np.minimum(values / m, cap), cap - 1).peak >= limit)
+
+    least, largest = most * 1e-9, most * 1e3
+    low = _edge(above, least, largest) if above(least) else 0.0
+    if not below(largest):
+        return CappedMean(low=low, high=None)
+    return CappedMean(low=low, high=_edge(lambda m: not below(m), least, largest) if not below(least) else least)
+
+
+def _edge(holds: Callable[[float], bool], low: float, high: float) -> float:
+    """Where `holds`, true at `low` and false at `high`, changes, to a thousandth."""
+    while high > low * 1.001:
+        middle = float(np.sqrt(low * high))
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

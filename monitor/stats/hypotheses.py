@@ -31,7 +31,10 @@ _FINE_SHARES = np.linspace(0.01, 1.0, 100)
 _MIXED, _PAIRED = 0.1, 0.05
 _PAIRED_OF = 3
 _LEAST = 1e-300
-_LOG_PRIOR = {"faithful": np.log(1 / 3), "bank": np.log(5 / 12), "unexplained": np.log(1 / 4)}
+PRIORS = {"faithful": 1 / 3, "bank": 5 / 12, "unexplained": 1 / 4}
+"""Prior of golden's family, of all other families together, and of what no hypothesis predicts."""
+
+_LOG_PRIOR = {name: np.log(value) for name, value in PRIORS.items()}
 _GAINS, _NEAR_GAINS = (0.8, 1.0), (0.2, 0.4)
 _NOISY = SCALES <= _MOST_NOISE_NATS
 _Bools = NDArray[np.bool_]
@@ -139,8 +142,8 @@ class Weighing(ABC):
 class Weighed:
     """Candidates in descending order, the most similar of them, and the evidence of the first against golden weights.
 
-    ``nearest`` is only a hint when the first is `UNEXPLAINED`; None when the first is golden, or the bank is empty.
-    ``share`` is that of the first with a 95% interval, where it is a hypothesis or a pair of them.
+    ``nearest`` is only a hint when the first is `UNEXPLAINED` or golden; None when the bank is empty. ``share`` is that
+    of the first with a 95% interval, where it is a hypothesis outside golden's family or a pair of them.
     """
 
     schemes: tuple[Candidate, ...]
@@ -175,7 +178,8 @@ def weigh(
          for name, value in scores.items()), key=lambda one: -one.posterior,
     )  # fmt: skip
     first = found[0]
-    columns = [names.index(name) for name in first.pair or ([first.name] if first.name in groups else [])]
+    alone = [first.name] if first.name in groups and first.family != FAITHFUL else []
+    columns = [names.index(name) for name in first.pair or alone]
     return Weighed(
         schemes=tuple(found), nearest=_nearest(judge, found, names, groups),
         log_bayes=scores[first.name] - scores[GOLDEN], share=judge.share(*columns) if columns else None,

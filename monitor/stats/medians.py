@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from statistics import median
 
 FEWEST = 6
@@ -36,6 +37,7 @@ def median_of(values: Sequence[float], *, confidence: float = 0.95) -> Median:
     return Median(median(ordered), ordered[d - 1], ordered[n - d], n)
 
 
+@cache
 def _enclosing(n: int, tail: Fraction) -> int:
     """The largest d with P(X < d) <= `tail` for X binomial(n, 1/2), exactly; 0 where there is none."""
     most, ways, total, d = tail * 2**n, 1, 1, 0

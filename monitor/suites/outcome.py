@@ -1,13 +1,13 @@
 """What a run of a suite comes to: rates, the difference from golden, changes since earlier runs, and the verdict."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from monitor.results import Status
 from monitor.stats.rates import Rate, wilson
-from monitor.suites.paired import Difference, evidence, paired, sequence, unpaired
+from monitor.suites.paired import Difference, bootstrapped, evidence, paired, sequence, unpaired
 from monitor.suites.rate import Compounded, Tries, compounded, deviations, pass_rate, tries
 from monitor.suites.tally import Pair, Tally, pairs
 
@@ -96,7 +96,7 @@ def _difference(beside: Sequence[Pair], terms: Terms, rng: np.random.Generator) 
         return None
     found = paired(beside, rng=rng, alpha=terms.alpha)
     if not terms.looks:
-        return found
+        return replace(found, resampled=bootstrapped(beside, rng=rng))
     low, high = sequence(beside)
     return Difference(
         value=found.value, low=min(low, found.value), high=max(high, found.value), p_worse=None, mde=found.mde,

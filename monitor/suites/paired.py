@@ -11,6 +11,7 @@ import numpy as np
 from scipy.stats import norm
 
 from monitor.ports import Floats
+from monitor.stats.clustered import clustered_mean
 from monitor.stats.confseq import mean_sequence
 from monitor.stats.martingale import score_process
 from monitor.stats.montecarlo import monte_carlo_p
@@ -27,6 +28,7 @@ class Difference:
 
     ``p_worse`` is the chance of a difference as low as this when both sides are alike (None where pairs are not to be
     had), ``mde`` the smallest loss that would be found with power 0.8. ``better`` and ``worse`` count cases.
+    ``resampled`` is the interval of `bootstrapped`, where some cases were answered several times.
     """
 
     value: float
@@ -37,6 +39,7 @@ class Difference:
     n: int
     better: int
     worse: int
+    resampled: tuple[float, float] | None = None
 
 
 def paired(some: Sequence[Pair], *, rng: np.random.Generator, alpha: float, confidence: float = 0.95) -> Difference:
@@ -58,6 +61,23 @@ def paired(some: Sequence[Pair], *, rng: np.random.Generator, alpha: float, conf
         p_worse=_flipped(differences * weights, rng), mde=detectable(error, len(some), alpha), n=len(some),
         better=int((differences > 0).sum()), worse=int((differences < 0).sum()),
     )  # fmt: skip
+
+
+def bootstrapped(
+    some: Sequence[Pair], *, rng: np.random.Generator, confidence: float = 0.95
+) -> tuple[float, float] | None:
+    """Return the interval of the paired bootstrap by prompt; None where no case has several answers, or all alike.
+
+    Whole cases are drawn, with all their answers, on both sides at once. It knows skewed differences, and shrinks to
+    nothing where no case differs: there the interval of `paired` alone says something.
+    """
+    differences, weights = _columns(some)
+    if all(one.n == 1 and one.other_n == 1 for one in some) or not np.ptp(differences):
+        return None
+    found = clustered_mean(
+        differences.tolist(), [one.case for one in some], rng=rng, confidence=confidence, weights=weights.tolist()
+    )
+    return None if found.low is None or found.high is None else (found.low, found.high)
 
 
 def unpaired(
@@ -98,7 +118,7 @@ def detectable(error: float, n: int, alpha: float) -> float:
     variance.
     """
     level, power = float(norm.ppf(1 - alpha)), float(norm.ppf(POWER))
-    loss = (level + power) * error
+    loss = min(1.0, (level + power) * error)
     for _ in range(_STEPS):
         loss = min(1.0, level * error + power * math.sqrt(error**2 + loss * (1 - loss) / n))
     return loss

@@ -19,6 +19,7 @@ from monitor.suites.rows import RowError, Told, case_of, checked, counts_of, row
 MAX_CASES = 100_000
 _MAX_CHARS = 256 * 2**20
 _HEAD = ("name", "defaults")
+_LISTS = ("cases", "generated")
 _DEFAULTS = ("parameters", "repeats", "privacy")
 _GENERATED = ("family", "n", "level", "repeats", "weight", "privacy", "parameters")
 
@@ -40,7 +41,7 @@ def read_suite(text: str, source: str, *, name: str) -> Suite:
     problems: list[Problem] = []
     suite = _suite(head, rows, name, problems.append)
     if problems:
-        raise ConfigError(tuple(problems))
+        raise ConfigError(tuple(problems), source)
     if not suite.cases and not suite.generated:
         raise UsageError(f"{source}: holds no case; write one object with `prompt` and `oracles` a line")
     return suite
@@ -79,26 +80,31 @@ def _from_lines(text: str, source: str) -> tuple[Any, Iterator[tuple[str, Any]]]
 
 def _from_yaml(text: str, source: str) -> tuple[Any, Iterator[tuple[str, Any]]]:
     document = load_yaml(text, source)
-    if not isinstance(document, dict) or not isinstance(document.get("cases", []), list):
+    if not isinstance(document, dict) or not all(isinstance(document.get(key) or [], list) for key in _LISTS):
         raise UsageError(f"{source}: must hold `name`, `defaults`, `cases` (a list) and `generated` (a list)")
     generated = document.get("generated") or []
     rows = [(f"cases[{at}]", row) for at, row in enumerate(document.get("cases") or [])]
     rows += [(f"generated[{at}]", {"generated": one}) for at, one in enumerate(generated)]
-    return {key: value for key, value in document.items() if key not in {"cases", "generated"}}, iter(rows)
+    return {key: value for key, value in document.items() if key not in _LISTS}, iter(rows)
 
 
 def load_yaml(text: str, source: str) -> Any:
-    """Return plain values. Aliases are refused: a few lines of them become a document without end."""
+    """Return plain values, as JSON has them: a date becomes a text.
+
+    Aliases are refused: a few lines of them become a document without end.
+    """
     try:
         if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, yaml.SafeLoader)):
             raise UsageError(f"{source}: YAML aliases (*name) are not supported; write the value out")
-        return yaml.safe_load(text)
+        return orjson.loads(orjson.dumps(yaml.safe_load(text), option=orjson.OPT_NON_STR_KEYS))
     except yaml.YAMLError as error:
         where = getattr(error, "problem_mark", None)
         line = f", line {where.line + 1}" if where else ""
         raise UsageError(f"{source}{line}: not YAML: {getattr(error, 'problem', None) or 'unreadable'}") from None
-    except RecursionError:
-        raise UsageError(f"{source}: nested too deeply to be read") from None
+    except TypeError as error:
+        raise UsageError(f"{source}: holds a value that JSON has not: {error}") from None
+    except (RecursionError, ValueError):
+        raise UsageError(f"{source}: nested too deeply to be read, or with an impossible date") from None
 
 
 def _suite(head: Any, rows: Iterator[tuple[str, Any]], name: str, tell: Told) -> Suite:
@@ -140,10 +146,10 @@ def _generated(row: Any, place: str, defaults: Mapping[str, Any], tell: Told) ->
         tell(Problem(place, "must be an object with `family` and `n`"))
         return
     mistakes = [*unknown(row, _GENERATED, place)]
-    family, n, level = families().get(row.get("family", "")), row.get("n"), row.get("level", 1)
+    family, n, level = families().get(str(row.get("family"))), row.get("n"), row.get("level", 1)
     if family is None:
         mistakes.append(Problem(f"{place}.family", f"must be one of {', '.join(sorted(families()))}"))
-    elif level not in range(1, family.levels + 1):
+    elif not isinstance(level, int) or level not in range(1, family.levels + 1):
         mistakes.append(Problem(f"{place}.level", f"must be a whole number from 1 to {family.levels}"))
     if not isinstance(n, int) or isinstance(n, bool) or not 1 <= n <= MAX_CASES:
         mistakes.append(Problem(f"{place}.n", f"must be a whole number from 1 to {MAX_CASES}"))

@@ -16,6 +16,7 @@ from monitor.suites.case import MAX_REPEATS, PRIVACIES, SuiteCase
 from monitor.suites.grade import Oracle
 
 MAX_TOKENS = 256
+MAX_WEIGHT = 1_000_000
 KEYS = ("id", "messages", "prompt", "tools", "parameters", "oracles", "repeats", "weight", "tags", "privacy")
 _OWN_PARAMETERS = {"max_tokens": (1, 1_000_000), "temperature": (0, 100), "top_p": (0, 1)}
 _NOT_SENT = frozenset({"model", "messages", "tools", "stream", "stream_options", "n", "seed", "logprobs"})
@@ -85,13 +86,13 @@ def counts_of(
     """Return how often, how heavy and how private: what cases and families of generated ones have in common."""
     repeats, weight = row.get("repeats", defaults.get("repeats", 1)), row.get("weight", 1.0)
     privacy = row.get("privacy", defaults.get("privacy", "hash"))
-    if not _is_number(repeats) or int(repeats) != repeats or not 1 <= repeats <= MAX_REPEATS:
+    if not _is_number(repeats) or not 1 <= repeats <= MAX_REPEATS or int(repeats) != repeats:
         mistakes.append(Problem(f"{place}.repeats", f"must be a whole number from 1 to {MAX_REPEATS}"))
-    if not _is_number(weight) or not 0 < weight < float("inf"):
-        mistakes.append(Problem(f"{place}.weight", "must be a number above 0"))
+    if not _is_number(weight) or not 0 < weight <= MAX_WEIGHT:
+        mistakes.append(Problem(f"{place}.weight", f"must be a number above 0, at most {MAX_WEIGHT:,}"))
     if privacy not in PRIVACIES:
         mistakes.append(Problem(f"{place}.privacy", f"must be one of {', '.join(PRIVACIES)}"))
-    return {"repeats": repeats, "weight": weight, "privacy": privacy}
+    return {"repeats": repeats if mistakes else int(repeats), "weight": weight, "privacy": privacy}
 
 
 def _messages(row: Mapping[str, Any], place: str, mistakes: list[Problem]) -> tuple[Mapping[str, Any], ...]:
@@ -99,10 +100,17 @@ def _messages(row: Mapping[str, Any], place: str, mistakes: list[Problem]) -> tu
     if isinstance(prompt, str) and prompt and messages is None:
         return ({"role": "user", "content": prompt},)
     fine = isinstance(messages, list) and messages and prompt is None
-    if fine and all(isinstance(one, dict) and isinstance(one.get("role"), str) for one in messages or ()):
+    if fine and all(_is_message(one) for one in messages or ()):
         return tuple(messages or ())
     mistakes.append(Problem(f"{place}.messages", "write `messages` (objects with `role` and `content`) or `prompt`"))
     return ()
+
+
+def _is_message(one: Any) -> bool:
+    return (
+        isinstance(one, dict) and isinstance(one.get("role"), str)
+        and isinstance(one.get("content"), str | list | None)
+    )  # fmt: skip
 
 
 def _tools(row: Mapping[str, Any], place: str, mistakes: list[Problem]) -> tuple[Mapping[str, Any], ...]:
@@ -137,6 +145,8 @@ def checked(parameters: dict[str, Any], place: str, mistakes: list[Problem]) -> 
         value = parameters.get(name)
         if value is not None and not (_is_number(value) and low <= value <= high):
             mistakes.append(Problem(f"{place}.parameters.{name}", f"must be a number from {low} to {high}"))
+    if isinstance(tokens := parameters.get("max_tokens"), float) and not tokens.is_integer():
+        mistakes.append(Problem(f"{place}.parameters.max_tokens", "must be a whole number"))
     refused = sorted(_NOT_SENT & parameters.keys())
     mistakes.extend(Problem(f"{place}.parameters.{name}", "is not for a suite to say") for name in refused)
     return parameters
@@ -167,7 +177,7 @@ def _oracle(row: Any, place: str, mistakes: list[Problem]) -> Oracle | None:
     fields = {key: value for key, value in row.items() if key != "kind"}
     found = [*unknown(fields, [one.name for one in dataclasses.fields(known)], place)]
     try:
-        made: Oracle = TypeAdapter(known).validate_python(fields)
+        made: Oracle = _adapter(known).validate_python(fields)
     except ValidationError as error:
         found += [
             Problem(".".join([place, *map(str, one["loc"])]), one["msg"])
@@ -179,6 +189,12 @@ def _oracle(row: Any, place: str, mistakes: list[Problem]) -> Oracle | None:
             return made
     mistakes.extend(found)
     return None
+
+
+@lru_cache
+def _adapter(kind: type) -> TypeAdapter[Any]:
+    """What makes an oracle of a row: making it takes most of the time that a large suite would need."""
+    return TypeAdapter(kind)
 
 
 def _is_number(value: Any) -> bool:

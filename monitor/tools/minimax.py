@@ -5,6 +5,7 @@ labels of which one is never scored, no endpoint can exceed 99%. `ceiling` says 
 Source: its metrics at the state of 2026, read and recomputed from 30 published loops (tests/golden/tools).
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,6 +13,10 @@ from monitor.results import Metric, Observation
 from monitor.tools.graded import Graded
 from monitor.tools.measures import Confusion, confusion, ratio
 
+LANGUAGE_CHECK = "contains_russian_characters_unicode"
+"""The name of their check in a row of a suite."""
+
+_CYRILLIC = re.compile(r"[\u0400-\u04ff]")
 _SOURCE = "MiniMax-AI/MiniMax-Provider-Verifier"
 
 METRICS: tuple[Metric, ...] = (
@@ -25,12 +30,18 @@ METRICS: tuple[Metric, ...] = (
            definition="True positives with valid calls only / true positives."),
     Metric(name="minimax_only_reasoning_rate", unit="share", better="lower", source=_SOURCE,
            definition="Answers of reasoning alone / answers."),
+    Metric(name="minimax_language_following_rate", unit="share", better="higher", source=_SOURCE,
+           definition="Answers without a letter of U+0400 to U+04FF / answers to rows with that check."),
 )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MinimaxCounts:
-    """The counts of one loop. ``matrix`` holds scored rows, ``labelled`` all rows with a label."""
+    """The counts of one loop.
+
+    ``matrix`` holds scored rows, ``labelled`` all rows with a label, ``language_checked`` those whose answer must be
+    without Cyrillic letters.
+    """
 
     attempts: int
     successes: int
@@ -38,6 +49,8 @@ class MinimaxCounts:
     matrix: Confusion
     valid: int
     only_reasoning: int
+    language_checked: int = 0
+    language_valid: int = 0
 
     @property
     def ceiling(self) -> float | None:
@@ -54,6 +67,7 @@ def rates(counts: MinimaxCounts) -> tuple[Observation, ...]:
         ratio("minimax_tool_calls_match_rate", found.tp + found.tn, counts.labelled),
         ratio("minimax_schema_accuracy", counts.valid, found.tp),
         ratio("minimax_only_reasoning_rate", counts.only_reasoning, counts.successes),
+        ratio("minimax_language_following_rate", counts.language_valid, counts.language_checked),
     )
 
 
@@ -69,11 +83,14 @@ def counts_of(graded: Sequence[Graded]) -> MinimaxCounts:
     labelled = [one for one in graded if one.case.expect != "any"]
     ended = [one for one in labelled if one.exchange.answered and one.exchange.choice.finish in {"stop", "tool_calls"}]
     right = [one for one in ended if one.case.expect == "call" and one.predicates.said]
+    checked = [one for one in answered if LANGUAGE_CHECK in one.case.tags]
+    told = [_CYRILLIC.search(one.exchange.choice.content) is None for one in checked]
     return MinimaxCounts(
         attempts=len(graded), successes=len(answered), labelled=len(labelled),
         matrix=confusion([(one.case.expect == "call", one.predicates.said) for one in ended]),
         valid=sum(bool(one.calls) and all(call.valid is not False for call in one.calls) for one in right),
         only_reasoning=sum(_only_reasoning(one) for one in answered),
+        language_checked=len(told), language_valid=sum(told),
     )  # fmt: skip
 
 

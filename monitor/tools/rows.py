@@ -80,8 +80,12 @@ def row_case(row: Any, number: str, *, prefix: str) -> Case:
         parallel=parallel if isinstance(parallel, bool) else None, expect=_expect(row), calls=_calls(row),
         body={key: value for key, value in row.items() if key not in left_out}, max_tokens=cap,
         temperature=float(temperature) if isinstance(temperature, int | float) else None,
-        tags=tuple(map(str, row.get("tags") or row.get("check_type") or ())),
+        tags=_tags(row.get("tags") or row.get("check_type") or ()),
     )  # fmt: skip
+
+
+def _tags(value: Any) -> tuple[str, ...]:
+    return tuple(map(str, value)) if isinstance(value, list | tuple) else (str(value),)
 
 
 def _list(row: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:

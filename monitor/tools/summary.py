@@ -1,6 +1,6 @@
 """A run as the summary that K2VV writes, which others read too, with ours beside it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from monitor.results import Observation
@@ -11,6 +11,7 @@ from monitor.tools.forms import design_of
 from monitor.tools.graded import Graded
 from monitor.tools.presets import PRESETS, met
 
+_NOTHING: Mapping[str, Any] = {"value": None}
 _PER_CASE = frozenset({"tool_eventual_success", "tool_forms_same_prompt", "tool_forms_same_faults"})
 """Rates whose n are cases already."""
 
@@ -21,7 +22,7 @@ def summary(graded: Sequence[Graded], *, model: str) -> dict[str, Any]:
     The keys at the top are K2VV's; ``metrics`` are ours and those of other verifiers with k, n and a 95% interval
     (Wilson; the answers to a case count as one), ``reason`` says why a value is null. ``bfcl_errors`` counts answers by
     the error that BFCL's check names. ``presets`` is what the published
-    thresholds make of them.
+    thresholds make of them; ``met`` is null where nothing was measured that one can be held against.
     """
     counts = k2vv.counts_of(graded)
     tokens = counts.prompt_tokens, counts.completion_tokens
@@ -65,11 +66,12 @@ def _row(one: Observation, design: float) -> dict[str, Any]:
 def _presets(rows: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
     found = []
     for preset in PRESETS:
-        row = rows[preset.metric]
+        row = rows.get(preset.metric or "", _NOTHING)
         known = row["value"] is not None
         found.append({
             "preset": preset.name, "metric": preset.metric, "threshold": preset.threshold,
-            "direction": preset.direction, "source": preset.source, "as_of": preset.as_of.isoformat(),
+            "direction": preset.direction, "says": preset.says, "source": preset.source,
+            "as_of": preset.as_of.isoformat(),
             "met": met(preset, row["value"], row["low"], row["high"]) if known else None,
         })  # fmt: skip
     return found

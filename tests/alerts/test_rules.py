@@ -194,6 +194,13 @@ def test_what_of_verdicts_is_bad(condition: OfVerdict, seen: Verdict, bad: bool 
     assert (signal.bad, signal.rule, signal.verdict_id) == (bad, "r#identify", "v")
 
 
+def test_private_suites_have_a_topic_of_their_own_and_can_be_named() -> None:
+    one = verdict("fail", "suite", "worse_than_golden")
+    (signal,) = look(OfVerdict(detectors=("suite",)), verdicts=[one])
+    assert (signal.topic, signal.cause, signal.bad) == ("suite", "worse_than_golden", True)
+    assert look(OfVerdict(other_than=("suite",)), verdicts=[one]) == []
+
+
 def test_detectors_that_speak_through_the_joint_verdict_count_only_by_name() -> None:
     one = verdict("fail", "logprob_fidelity")
     assert look(OfVerdict(), verdicts=[one]) == []

@@ -5,7 +5,7 @@ import re
 from dataclasses import replace
 from datetime import timedelta
 
-from dashboard.areas import AREAS, OTHER, Past, Standing, area_cell, areas_of, speaking
+from dashboard.areas import AREAS, OTHER, SUITE, Past, Standing, area_cell, areas_of, speaking
 from dashboard.grid import grid
 from dashboard.sparkline import sparkline
 from dashboard.store_reader import EndpointNow
@@ -55,6 +55,12 @@ def test_detectors_of_no_area_get_a_column_of_their_own() -> None:
     strange = replace(verdict("a", "availability", "pass"), detector="made_up")
     last = areas_of([now(strange)])[-1]
     assert (last.name, last.detectors) == (OTHER.name, ("made_up",))
+
+
+def test_a_private_suite_has_a_column_only_where_there_is_one() -> None:
+    private = replace(verdict("a", "availability", "fail"), detector="suite")
+    assert areas_of([now(private)]) == (*AREAS, SUITE)
+    assert speaking([private], SUITE) == private
 
 
 def drawing(past: list[Past | None]) -> str:

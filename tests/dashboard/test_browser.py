@@ -109,15 +109,18 @@ def browser() -> Iterator[Browser]:
         yield found
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def context(browser: Browser) -> Iterator[BrowserContext]:
+    """One for all: a new one would fetch and compile the pages' scripts anew."""
     with browser.new_context(viewport=WIDE, color_scheme="light") as found:  # type: ignore[arg-type]
         yield found
 
 
 @pytest.fixture
-def seen(context: BrowserContext) -> Watched:
-    return watched(context)
+def seen(context: BrowserContext) -> Iterator[Watched]:
+    found = watched(context)
+    yield found
+    found.page.close()  # an open one would renew itself for ever
 
 
 PAGES = {

@@ -58,6 +58,18 @@ def full() -> Iterator[str]:
         yield url
 
 
+@pytest.fixture(scope="module")
+def empty() -> Iterator[str]:
+    with stored([]) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def one_point() -> Iterator[str]:
+    with stored(scenes.one_point(datetime.now(UTC))) as url:
+        yield url
+
+
 def drawn(shown: AppTest) -> str:
     """The HTML that the product made."""
     return "\n".join(element.proto.body for element in shown.get("html"))
@@ -129,9 +141,8 @@ def test_an_endpoint_that_never_ran_says_what_to_do(page: Open, full: str) -> No
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_one_point_is_drawn_on_every_page(page: Open, name: str) -> None:
-    with stored(scenes.one_point(datetime.now(UTC))) as url:
-        shown = page(url, name, **({ABOUT_ONE[name]: FAITHFUL} if name in ABOUT_ONE else {}))
+def test_one_point_is_drawn_on_every_page(page: Open, one_point: str, name: str) -> None:
+    shown = page(one_point, name, **({ABOUT_ONE[name]: FAITHFUL} if name in ABOUT_ONE else {}))
     assert "lab/faithful" in texts(shown) or name in {"incidents", "instrument", "compare"}
     if name == "endpoint":
         assert charts(shown) == 4
@@ -139,9 +150,8 @@ def test_one_point_is_drawn_on_every_page(page: Open, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_empty_store_says_what_to_do_or_that_nothing_happened(page: Open, name: str) -> None:
-    with stored([]) as url:
-        words = texts(page(url, name))
+def test_an_empty_store_says_what_to_do_or_that_nothing_happened(page: Open, empty: str, name: str) -> None:
+    words = texts(page(empty, name))
     if name == "incidents":
         assert "Nothing happened" in words
     elif name == "instrument":

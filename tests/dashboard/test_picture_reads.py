@@ -8,10 +8,14 @@ from statistics import median
 from typing import Any
 
 import httpx
+import jsonschema
 import pytest
 
+from jobs.store_process import READS
 from monitor.codec import encode
 from monitor.ports import Entry
+from storage.picture_reads import PICTURES
+from storage.plans import READS as PLANS
 from storage.store import DuckStore
 from tests.dashboard.scenes import NOW
 from tests.dashboard.store import serving
@@ -138,3 +142,24 @@ def test_a_window_that_is_missing_or_turned_round_is_refused_in_words(store: Duc
     if read in {"standings", "instruments"}:
         turned = ask(store, read, since=UNTIL.isoformat(), until=SINCE.isoformat())
         assert (turned["status"], turned["error"]) == (400, "parameter 'since' must be before 'until'")
+
+
+def test_the_description_has_every_read_and_the_answers_fit_it(store: DuckStore) -> None:
+    """Oracle: JSON Schema; what is described as required is refused when it is left out."""
+    record = made.run_record("r1", at=NOW - DAY)
+    put(store, ("endpoint", made.endpoint()), ("run", record), ("judged", made.judged(record)),
+        ("verdict", made.verdict(at=NOW)), ("incident", made.incident(at=NOW - DAY)))  # fmt: skip
+    values = {**SPAN, "endpoint": "lab/faithful", "verdict": "verdict-1", "metric": "ttft_ms", "width_s": "60"}
+    with serving(store) as url, httpx.Client(base_url=url, trust_env=False) as client:
+        described = client.get("/openapi.json").json()
+        assert {f"/api/{name}" for name in {**PLANS, **READS}} <= set(described["paths"])
+        for name in PICTURES:
+            one = described["paths"][f"/api/{name}"]["get"]
+            needed = [each["name"] for each in one["parameters"] if each["required"]]
+            answer = client.get(f"/api/{name}", params={each: values[each] for each in needed})
+            assert answer.status_code == 200, (name, answer.text)
+            schema = one["responses"]["200"]["content"]["application/json"]["schema"]
+            jsonschema.validate(answer.json(), {**schema, "components": described["components"]})
+            for left_out in needed:
+                rest = {each: values[each] for each in needed if each != left_out}
+                assert client.get(f"/api/{name}", params=rest).status_code == 400

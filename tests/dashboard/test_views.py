@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dashboard import evidence_charts, instrument_view, ladder, speed_view
-from dashboard.compare_view import frontier
+from dashboard.compare_view import Trade, frontier, plot
 from dashboard.incident_view import BEFORE, LONGEST, around, bars, lasted, metrics_of, shaded, told
 from dashboard.instrument_view import Used, accounts, slot_rows
 from dashboard.positions import Place
@@ -18,12 +18,15 @@ from dashboard.tools_view import failures, funnel, graded_of, named
 from dashboard.verdict_steps import SUSPECT_NATS, log_e, steps
 from monitor.budget import Budget
 from monitor.comparison import Ladder
+from monitor.comparison_marks import on_ladder
+from monitor.comparison_rows import compare
 from monitor.results import RunRecord
 from monitor.types import Endpoint
 from monitor.wire.waterfall import Phase
 from tests.dashboard import rich_others, scenes
 from tests.dashboard.scenes import NOW, verdict
 from tests.dashboard.store import LADDER
+from tests.report import made as report
 
 KL = "logprob_fidelity"
 
@@ -59,6 +62,21 @@ def test_the_ladder_puts_the_endpoint_between_calibrated_variants() -> None:
     assert kinds["Q4_K"] == "degraded variant"
     assert kinds["vLLM bf16"] == "faithful variant"
     assert {kinds["passes up to"], kinds["fails from"]} == {"limit"}
+
+
+def test_a_comparison_is_drawn_with_the_marks_of_the_report() -> None:
+    """Oracle: `monitor.comparison_marks`, which the report draws; an endpoint of another prompt is hollow in both."""
+    first, second, *_ = report.facts()
+    other = verdict(second.endpoint.name, "accounting", "fail", cause="template")
+    (model,) = compare([first, replace(second, verdicts=(*second.verdicts, other))]).models
+    marks = {one.name: (one.text, one.hollow) for one in on_ladder(model)}
+    assert marks[second.endpoint.name][1] is True
+    assert marks[first.endpoint.name][1] is False
+    drawn = {row["name"]: row for row in rows_of(ladder.of_model(model))}
+    assert {name: (drawn[name]["text"], drawn[name]["hollow"]) for name in marks} == marks
+    assert drawn["tolerated 0.002"]["kind"] == "limit"
+    traded = rows_of(plot(model, Trade(across="price_out_usd", up="kl")))
+    assert {row["endpoint"]: row["hollow"] for row in traded} == {name: hollow for name, (_, hollow) in marks.items()}
 
 
 def test_the_ladder_does_without_calibration_and_not_without_nats() -> None:

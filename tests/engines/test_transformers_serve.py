@@ -16,14 +16,7 @@ from typing import NamedTuple
 import httpx
 import pytest
 
-from jobs.clients import http_client
-from jobs.clock import SystemClock
-from monitor.capabilities import Capability, capabilities
-from monitor.types import Endpoint
-from probes.heartbeat import Heartbeat
-from probes.limits import Limits
-from probes.parameters import Parameters
-from probes.run import run_probe
+from tests.engines.matrix import matrix
 
 pytestmark = [pytest.mark.serve, pytest.mark.timeout(1200)]
 
@@ -73,24 +66,9 @@ async def up(url: str) -> None:
                 await asyncio.sleep(0.5)
 
 
-async def matrix(served: Served) -> dict[str, Capability]:
-    await up(served.url)
-    clock = SystemClock()
-    endpoint = Endpoint(name="lab/serve", provider="lab", base_url=served.url, model=str(served.folder))
-    async with Heartbeat(clock).beating() as heartbeat:
-        client = http_client(endpoint, None, clock, heartbeat, Limits(first_byte_s=300, stall_s=300))
-        record, _ = await run_probe(
-            Parameters(tokens=48, thinking_tokens=48, context_tokens=400), endpoint, client, clock=clock, seed=1,
-            vantage="test", prober_version="0", concurrency=1,
-        )  # fmt: skip
-        await client.aclose()
-    return capabilities(record.exchanges)
-
-
 async def test_what_the_server_says_it_ignores_is_measured_as_ignored_and_nothing_kept_is(served: Served) -> None:
-    found = await matrix(served)
-    for name, one in found.items():
-        print(f"{name}: {one.standing} ({one.why})")  # noqa: T201  # for people: it is a measurement
+    await up(served.url)
+    found = await matrix(served.url, str(served.folder))
     text = served.log.read_text("utf-8", "replace")
     said = {name.strip(" '") for names in _IGNORED.findall(text) for name in names.split(",")}
     assert said >= set(_FIELDS)

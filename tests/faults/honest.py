@@ -15,6 +15,7 @@ from monitor.types import Capture, Endpoint, Read, Request
 from probes.parameters import Parameters
 from probes.run import run_probe
 from tests.detectors.made import endpoint
+from tests.fakes.golden import FakeScorer
 
 MODEL = "model"
 WORDS = ("sea", "stone", "light", "wind", "boat", "sand", "gull", "wave", "rope", "salt")
@@ -36,7 +37,9 @@ class Honest:
         body = {"error": {"message": "no", "param": min(refused)}} if refused else self._answer(request)
         return Capture(
             request=request, status=400 if refused else 200, headers=(("content-type", "application/json"),),
-            reads=(Read(0, orjson.dumps(body)),), sent=orjson.dumps({"model": MODEL, "max_tokens": request.max_tokens}),
+            reads=(Read(0, orjson.dumps(body)),), sent=orjson.dumps(
+                {"model": MODEL, "max_tokens": request.max_tokens, "stop": request.extra.get("stop", [])}
+            ),
         )  # fmt: skip
 
     async def aclose(self) -> None:
@@ -87,8 +90,8 @@ class Honest:
             return '{"butter": "a kilogram"}'
         if wanted == "json_schema" and "json_schema" not in self.ignores:
             return '{"mass_in_grams": 250, "kind": "liquid"}'
-        if "1 to 12" in question:
-            return ", ".join(str(number) for number in range(1, 13))
+        if count := re.search(r"from (\d+) to (\d+)", question):
+            return ", ".join(str(number) for number in range(int(count[1]), int(count[2]) + 1))
         if code := re.match(r"The password is (\d+)", question):
             return "I do not know." if "context" in self.ignores else code[1]
         rng = np.random.default_rng([len(question), *self._draw(request)])
@@ -118,6 +121,17 @@ class Honest:
             n = min(n, 1)
         function = {"name": name, "arguments": '{"town": "Bergen"}'}
         return [{"id": f"call_{at}", "type": "function", "function": function} for at in range(n)]
+
+
+class Trusted(FakeScorer):
+    """A golden server that does what every parameter says."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = Honest()
+
+    async def send(self, request: Request) -> Capture:
+        return await self.inner.send(request)
 
 
 async def measured(client: Honest, *, seed: int = 1) -> RunRecord:

@@ -87,13 +87,16 @@ def _repeated(*texts: str, temperature: float) -> tuple[Exchange, ...]:
     return tuple(said(text, request=request) for request in asked for text in texts)
 
 
-def _efforts(low: int, high: int) -> tuple[Exchange, ...]:
+def _efforts(low: int, high: int, *, stream: bool = False) -> tuple[Exchange, ...]:
     def thought(request: Request, effort: str, size: int) -> Exchange:
         usage = {
             "prompt_tokens": 5, "completion_tokens": size + 2, "total_tokens": size + 7,
             "completion_tokens_details": {"reasoning_tokens": size},
         }  # fmt: skip
         asked = replace(request, extra={"reasoning_effort": effort})
+        if stream:
+            frames = chunk({"reasoning_content": "hm"}), chunk({"content": "One."}), chunk(finish="stop")
+            return streamed(*frames, tail=counts(usage) + DONE, request=asked)
         return whole({"reasoning_content": "hm", "content": "One."}, request=asked, usage=usage)
 
     return tuple(thought(one, effort, size) for one in prompts() for effort, size in (("low", low), ("high", high)))
@@ -128,6 +131,32 @@ SERIES: dict[str, Series] = {
     "language_mixing": Series(each(_mixed), each(_plain)),
 }
 """One per behavioural kind. `again` differs from `reference` on two prompts: engines are not bit-equal."""
+
+
+
+def _as_whole(answer: Callable[[Request], tuple[dict[str, object], str, dict[str, int]]]) -> tuple[Exchange, ...]:
+    made = []
+    for request in prompts(**STOPPED):
+        message, finish, usage = answer(request)
+        made.append(whole(message, finish, request=request, usage=usage))
+    return tuple(made)
+
+
+def _counted(tokens: int) -> dict[str, int]:
+    return {"prompt_tokens": 5, "completion_tokens": tokens, "total_tokens": tokens + 5}
+
+
+OTHER_FORM: dict[str, Series] = {
+    "cap_ignored": Series(_as_whole(lambda _: ({"content": "a"}, "length", _counted(90))), each(_plain, **STOPPED)),
+    "stop_ignored": Series(_as_whole(lambda _: ({"content": "One kilo. END and more"}, "stop", _counted(5))),
+                           each(_plain, **STOPPED)),
+    "sampling_ignored": Series(
+        tuple(whole({"content": "a"}, request=one) for one in prompts(temperature=1.5) for _ in range(3)),
+        _repeated("a", "b", "c", temperature=1.5),
+    ),
+    "effort_ignored": Series(_efforts(40, 40, stream=True), _efforts(20, 60, stream=True)),
+}  # fmt: skip
+"""What parameters show, in the other form than above: not streamed, and for effort streamed."""
 
 COLD = Series(_repeated("a", "b", "a", temperature=0.0), _repeated("a", "a", "a", temperature=0.0))
 """Temperature 0 that is none: the other face of `sampling_ignored`."""

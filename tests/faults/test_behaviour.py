@@ -8,7 +8,7 @@ from scipy.stats import binomtest
 
 from monitor.faults.behaviour import behave, behaviours, compare, smallest_rate
 from monitor.faults.catalogue import BY_NAME, CATALOGUE
-from tests.faults.series import ALIAS, COLD, SERIES, N, Series
+from tests.faults.series import ALIAS, COLD, OTHER_FORM, SERIES, N, Series
 
 KINDS = [fault.name for fault in CATALOGUE if fault.behavioural]
 
@@ -25,6 +25,13 @@ def test_every_behavioural_kind_has_a_series() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_exactly_this_kind_is_found(kind: str) -> None:
     assert found(SERIES[kind]) == {kind}
+
+
+@pytest.mark.parametrize("kind", OTHER_FORM)
+def test_exactly_this_kind_is_found_in_the_other_form(kind: str) -> None:
+    assert found(OTHER_FORM[kind]) - {"quantised"} == {kind}
+    forms = {one.request.stream for one in (*SERIES[kind].endpoint, *OTHER_FORM[kind].endpoint) if one.request}
+    assert forms == {True, False}
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -2,13 +2,16 @@
 
 import asyncio
 import signal
+import socket
 import subprocess
 import sys
 
 import httpx
 import pytest
 
+from jobs.lab_faults.proxy import FaultProxy
 from jobs.replay import ReplayServer
+from monitor.errors import UsageError
 from tests.faults.test_proxy import CLEAN
 
 
@@ -46,3 +49,11 @@ def test_mistakes_are_named(arguments: list[str], told: str) -> None:
     )
     assert done.returncode == 2
     assert told in done.stderr
+
+
+async def test_a_port_that_is_taken_is_named_with_what_to_do() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(UsageError, match=f"cannot listen on 127.0.0.1:{port} .*choose another host or port"):
+            async with FaultProxy("http://127.0.0.1:1/v1", "bad_finish", port=port):
+                pass

@@ -20,6 +20,7 @@ from monitor.results import Evidence, RunRecord, Verdict
 from monitor.types import Capture, Exchange, Read, Request
 from tests.detectors.made import AT, endpoint, run_of
 from tests.fakes.golden import FakeEndpoint, FakeScorer
+from tests.faults.honest import Honest, Trusted, measured
 from tests.faults.made import HELLO, WEATHER, said
 from tests.faults.series import SERIES, N, Series
 
@@ -106,7 +107,7 @@ async def test_golden_answers_each_case_once_and_what_it_refuses_is_told(caplog:
     assert [one.prompt_id for one in golden.inner.asked] == [f"p{at}|any|stream" for at in range(3)]
     assert not any(one.stream for one in golden.inner.asked)
     assert all(one.answered and one.choice.content for one in found.values())
-    assert caplog.messages == ["golden does not answer p3|any|stream: too long"]
+    assert caplog.messages == ["golden does not answer 1 of 4 requests; first p3|any|stream: too long"]
     assert await answers.of(record(), [Faults()], golden, {}) == found
     assert len(golden.inner.asked) == 3, "what it answered once it is not asked again"
 
@@ -155,6 +156,49 @@ async def test_what_golden_draws_for_decisions_is_its_answer_and_forced_calls_ar
     before = dict(drawn)
     assert tool_draws([of], golden, [ToolCalls(tool_draws=3)], drawn)
     assert drawn == before, "drawn once for both detectors"
+
+
+PARAMETERS = {
+    "stop": "stop_ignored", "temperature": "sampling_ignored", "reasoning_effort": "effort_ignored",
+    "max_tokens": "cap_ignored",
+}  # fmt: skip
+
+
+async def beside_golden(client: Honest, dialect: str | None = None) -> Verdict:
+    made = await measured(client)
+    found = await GoldenAnswers().of(made, [Faults()], Trusted(), {})
+    side = replace(golden_side([made], None, ()), answers=found)
+    at = replace(endpoint(), dialect=dialect)
+    return Faults().run(evidence_of(at, [made], side), at=AT, rng=np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(("feature", "kind"), PARAMETERS.items())
+async def test_parameters_that_are_ignored_are_found_beside_golden(feature: str, kind: str) -> None:
+    """From the probe itself: its series are long enough for alpha 0.001, and the verdict states alpha and power."""
+    one = await beside_golden(Honest(ignores=frozenset({feature})))
+    assert (one.status, one.cause) == ("fail", BY_NAME[kind].layer)
+    told = one.details["behaviour"][kind]
+    assert told["k_golden"] == 0
+    assert told["k"] >= 10
+    assert told["p_value"] <= one.details["alpha"] == 0.001
+    assert told["mde"] == pytest.approx(smallest_rate(told["n"]))
+    found = {name for name, each in one.details["behaviour"].items() if each["p_value"] <= 0.001}
+    assert found == {kind}
+
+
+async def test_an_endpoint_that_keeps_its_parameters_is_clean_beside_golden() -> None:
+    one = await beside_golden(Honest())
+    assert one.status == "pass"
+    told = {name: (each["k"], each["n"]) for name, each in one.details["behaviour"].items()}
+    assert (told["stop_ignored"], told["effort_ignored"]) == ((0, 13), (0, 14))
+
+
+async def test_a_policy_makes_a_note_of_a_behavioural_kind() -> None:
+    """DeepSeek documents that thinking takes no temperature."""
+    one = await beside_golden(Honest(ignores=frozenset({"temperature"})), "deepseek")
+    assert one.details["profile"] == "deepseek"
+    assert one.details["notes"]["sampling_ignored"] >= 10
+    assert "sampling_ignored" not in one.reason
 
 
 async def test_golden_is_not_asked_for_what_nobody_compares() -> None:

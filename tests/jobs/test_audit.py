@@ -1,20 +1,24 @@
 """Audits on fake golden weights: which way they go, what they cost, and that evidence alone leads to the same end."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from jobs import evidence_folder
+from jobs import audit_now, endpoints_now, evidence_folder
 from jobs.audit import Audit, Audited, listens_to, looking
-from jobs.audit_now import questions
+from jobs.audit_now import Terms, questions
 from jobs.audit_report import Budget, spent_on
 from jobs.audit_table import audit_row, audit_table
 from jobs.clock import SystemClock
+from jobs.endpoints_now import INTERRUPTED
 from jobs.pipeline import Judged, Probed
 from jobs.settings import catalogues
 from jobs.terminal import show
 from monitor.codec import encode
+from monitor.config import load
+from monitor.config_types import EndpointConfig
 from monitor.errors import UsageError
 from monitor.results import GoldenView, RunRecord
 from monitor.types import Capture, Choice, Endpoint, Exchange, Request
@@ -183,6 +187,42 @@ async def test_the_evidence_alone_leads_to_the_same_verdict(noise: float, tmp_pa
     again = audit_of().again(kept[0].probed.records, kept[0].probed.captures, at=found.verdict.at)
     assert encode(again.verdict) == encode(found.verdict)
     assert [encode(one.standing) for one in again.rounds] == [encode(one.standing) for one in found.rounds]
+
+
+def test_every_endpoint_has_a_place_of_its_own(tmp_path: Path) -> None:
+    """Oracle: names differ, so places do, also on a file system that knows no slash in names."""
+    names = ["a/b", "a__b", "a_/b", "a/_b", "a_b", "a___b", "a/b/c", "a__b/c", "a:b", "a@b+c"]
+    places = [evidence_folder.place_of(tmp_path, name) for name in names]
+    assert len(set(places)) == len(names)
+    assert places[0] == tmp_path / "a__b"
+    assert all(place.parent == tmp_path for place in places)
+
+
+def test_a_stopped_audit_keeps_and_shows_the_endpoints_that_were_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ctrl-C in the second of two: the first has its verdicts on disk and in the table; exit code 130."""
+    yaml = """
+references: {golden: {path: nowhere}}
+endpoints:
+  - {name: acme/m, base_url: "http://127.0.0.1:1", model: m, reference: golden}
+  - {name: late/m, base_url: "http://127.0.0.1:1", model: m, reference: golden}
+"""
+
+    def client_of(entry: EndpointConfig, *_: object) -> FakeEndpoint:
+        if entry.endpoint.name == "late/m":
+            raise KeyboardInterrupt
+        return FakeEndpoint(noise=0.5)
+
+    monkeypatch.setattr(endpoints_now, "scorer_for", lambda _reference: FakeScorer())
+    monkeypatch.setattr(endpoints_now, "client_of", client_of)
+    config, terms = load(yaml, {}, catalogues()), Terms(budget=Budget(), alpha=0.001)
+    code = audit_now.run(config, ["*"], terms, tmp_path, as_json=True)
+    assert code == INTERRUPTED
+    (row,) = json.loads(capsys.readouterr().out)["endpoints"]
+    assert (row["endpoint"], row["status"], row["cause"]) == ("acme/m", "fail", "weights")
+    (kept,) = evidence_folder.read(tmp_path)
+    assert kept.verdicts[0].status == "fail"
 
 
 def test_a_folder_without_evidence_is_refused(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import transformers
 
-from jobs import endpoints_now, identify_now
+from jobs import endpoints_now, identify_now, predicting
 from jobs.endpoints_now import INTERRUPTED
 from jobs.identify_now import PICTURE, Terms, run
 from jobs.identify_order import CANDIDATES
@@ -108,7 +108,7 @@ def looks(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Look
 
     monkeypatch.setenv("WEIGHMASTER_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(endpoints_now, "client_of", client)
-    monkeypatch.setattr(identify_now, "bank_names", lambda _predictor: NAMES)
+    monkeypatch.setattr(predicting, "bank_names", lambda _predictor: NAMES)
     monkeypatch.setattr(identify_now, "golden_side", look)
     monkeypatch.setattr(identify_now, "_is_decided", lambda *_: False)
     return seen

@@ -6,11 +6,13 @@ from typing import Any
 import pytest
 
 from jobs.clock import SystemClock
+from jobs.golden_answers import GoldenAnswers
 from jobs.judging import view
-from jobs.pipeline import Judged, Prober, judge_endpoint, probe_endpoint
+from jobs.pipeline import Judged, Prober, ask_golden, is_paired, judge_endpoint, probe_endpoint
 from jobs.verdict_table import row
 from monitor.detectors.accounting import Accounting
 from monitor.detectors.availability import Availability
+from monitor.detectors.faults import Faults
 from monitor.detectors.logprob_fidelity import LogprobFidelity
 from monitor.detectors.parameters import ParametersKept
 from monitor.detectors.shape import Shape
@@ -21,6 +23,7 @@ from monitor.types import Endpoint
 from probes.logprobs import Logprobs
 from probes.parameters import Parameters
 from tests.fakes.golden import FakeEndpoint, FakeScorer
+from tests.faults.honest import Honest, Trusted
 
 ENDPOINT = Endpoint(name="fake/one", provider="fake", base_url="http://127.0.0.1:1/v1", model="m", reference="fake")
 
@@ -132,3 +135,22 @@ async def test_without_history_those_judge_that_can_do_without() -> None:
     probed = await probe_endpoint(ENDPOINT, FakeEndpoint(), [Parameters()], prober, lambda *_: None)
     found = judge_endpoint(probed, None, (ParametersKept(), Shape()), SystemClock())
     assert [one.detector for one in found.verdicts] == ["parameters"]
+
+
+async def test_the_command_compares_behaviour_with_golden_as_the_service_does() -> None:
+    """Oracle: the parameter that the played endpoint ignores, and the service's own asker on the same run."""
+    prober = Prober(clock=SystemClock(), vantage="test", version="0", seed=1, concurrency=4)
+    client = Honest(ignores=frozenset({"stop"}))
+    probed = await probe_endpoint(ENDPOINT, client, [Parameters()], prober, lambda *_: None)
+    detectors = (Faults(), ParametersKept())
+    beside = await ask_golden(probed, Trusted(), detectors)
+    service = await GoldenAnswers().of(probed.records[0], detectors, Trusted(), {})
+    assert beside.answers.keys() == service.keys()
+    found = judge_endpoint(probed, None, detectors, SystemClock(), beside=beside)
+    faults = next(one for one in found.verdicts if one.detector == "faults")
+    assert (faults.status, faults.cause) == ("fail", "engine")
+    assert "stop_ignored on 13 of 13 prompts, golden on 0 (p 0.00012)" in faults.reason
+    assert (faults.details["alpha"], faults.details["power"]) == (0.001, 0.9)
+    assert is_paired(probed, detectors)
+    assert not is_paired(probed, [Faults(paired=())])
+    assert (await ask_golden(probed, None, detectors)).answers == {}

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from monitor.comparison_facts import Facts, ProbeRuns, Tally, Value
+from monitor.comparison_facts import Facts, Numbers, ProbeRuns, Tally
 from monitor.comparison_figures import amount, bare, estimate_text, one_line, place_text, span_text, visible
 from monitor.comparison_measures import estimates, measure
 from monitor.comparison_rows import compare
@@ -19,10 +19,9 @@ RUNS = ProbeRuns(
 )  # fmt: skip
 
 
-def values(*numbers: float, runs: int | None = None) -> tuple[Value, ...]:
-    return tuple(
-        Value(at=minutes(i), run_id=f"r{i if runs is None else i % runs}", value=v) for i, v in enumerate(numbers)
-    )
+def values(*numbers: float, runs: int | None = None) -> Numbers:
+    n_runs = len(numbers) if runs is None else runs
+    return Numbers(values=numbers, first_at=START, last_at=minutes(len(numbers)), n_runs=n_runs)
 
 
 def availability(good: int, n: int, runs: int = 1) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 from monitor.comparison import Estimate, Measure
 from monitor.comparison_measures import measure
-from monitor.comparison_order import places, ranking, surely_better
+from monitor.comparison_order import ranking, surely_better
 from monitor.comparison_words import order_text
 from tests.storage.factories import START
 
@@ -25,7 +25,7 @@ def shown(card: Measure, **estimates: Estimate) -> str:
 
 
 def test_apart_is_an_order_and_overlap_is_a_tie() -> None:
-    found = places(TTFT, {"a": est(1, 2), "b": est(3, 4), "c": est(3.5, 6)})
+    found = ranking(TTFT, {"a": est(1, 2), "b": est(3, 4), "c": est(3.5, 6)}).places
     assert {name: (one.best, one.worst) for name, one in found.items()} == {"a": (1, 1), "b": (2, 3), "c": (2, 3)}
     assert shown(TTFT, a=est(1, 2), b=est(3, 4), c=est(3.5, 6)) == "1. a; 2. b and c (tied)"
 
@@ -38,7 +38,7 @@ def test_ends_that_touch_are_a_tie() -> None:
 def test_ties_are_not_transitive_and_places_say_so() -> None:
     """B overlaps with A and C, and A is surely better than C: no order of all three can be told."""
     three = {"a": est(1, 3), "b": est(2, 5), "c": est(4, 6)}
-    found = places(TTFT, three)
+    found = ranking(TTFT, three).places
     assert {name: (one.best, one.worst) for name, one in found.items()} == {"a": (1, 2), "b": (1, 3), "c": (2, 3)}
     assert ranking(TTFT, three).tiers == (("a", "b", "c"),)
 
@@ -112,7 +112,7 @@ def test_places_hold_every_order_that_the_intervals_allow(seed: int) -> None:
     rng = np.random.default_rng(seed)
     ends = np.sort(rng.uniform(0, 10, size=(6, 2)), axis=1)
     names = [f"e{i}" for i in range(6)]
-    found = places(TTFT, {name: est(low, high) for name, (low, high) in zip(names, ends.tolist(), strict=True)})
+    found = ranking(TTFT, {name: est(low, high) for name, (low, high) in zip(names, ends.tolist(), strict=True)}).places
     for _ in range(50):
         drawn = rng.uniform(ends[:, 0], ends[:, 1])
         for index, rank in enumerate(np.argsort(np.argsort(drawn))):

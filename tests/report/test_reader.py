@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from jobs.compare_cells import effect, outcomes, switch_note
 from jobs.compare_charts import forest, ladder
 from jobs.compare_page import html, markdown
 from monitor.comparison import Comparison, ModelComparison, Row
+from monitor.comparison_cells import effect, outcomes, switch_note
 from monitor.comparison_endings import endings, endings_text
 from monitor.comparison_facts import Facts, Tally
 from monitor.comparison_glossary import glossary
@@ -196,7 +196,8 @@ def test_sizes_go_by_those_who_count_as_golden_does() -> None:
 
 def test_a_value_without_an_interval_has_no_place_and_is_drawn_hollow() -> None:
     first, *others = facts()
-    short = replace(first, series={"ttft_ms_p50": first.series["ttft_ms_p50"][:2]}, singles={})
+    two = replace(first.series["ttft_ms_p50"], values=first.series["ttft_ms_p50"].values[:2], n_runs=2)
+    short = replace(first, series={"ttft_ms_p50": two}, singles={})
     row = row_of([short, *others], "acme/m")
     assert row.estimates["ttft_ms"].value is not None
     assert "ttft_ms" not in row.places

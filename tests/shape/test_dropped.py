@@ -170,7 +170,9 @@ def test_damaged_gzip_is_said_to_be(tmp_path: Path, spoilt: Any) -> None:
 def test_what_is_no_log_at_all_says_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "pretty.json").write_bytes(orjson.dumps(line(), option=orjson.OPT_INDENT_2))
     n_found, _, told = taken(tmp_path / "pretty.json")
-    assert (n_found, told.splitlines()[-1].partition(":")[0]) == (0, "no line could be read")
+    assert (n_found, told.splitlines()[-1].partition(":")[0]) == (0, "no line could be used")
+    (tmp_path / "empty").write_bytes(b"")
+    assert taken(tmp_path / "empty")[2].startswith("there is no line: give one answer a line")
     for path, why in ((tmp_path, "directory"), (tmp_path / "none", "No such file")):
         with pytest.raises(UsageError, match=f"{path}: cannot be read: .*{why}"):
             taken(path)

@@ -51,3 +51,13 @@ def test_same_seed_same_interval() -> None:
     values, clusters = [0.1, 0.4, 0.2, 0.9], ["a", "b", "c", "d"]
     first = clustered_mean(values, clusters, rng=np.random.default_rng(5))
     assert first == clustered_mean(values, clusters, rng=np.random.default_rng(5))
+
+
+def test_weights_count_a_value_as_often() -> None:
+    """Oracle: the same value written so many times."""
+    twice = clustered_mean([1.0, 4.0, 4.0], ["a", "b", "b"], rng=np.random.default_rng(0))
+    weighed = clustered_mean([1.0, 4.0], ["a", "b"], rng=np.random.default_rng(0), weights=[1.0, 2.0])
+    assert (weighed.value, weighed.low, weighed.high) == (twice.value, twice.low, twice.high)
+    for wrong in ([1.0], [1.0, 0.0], [1.0, float("inf")]):
+        with pytest.raises(ValueError, match="weights"):
+            clustered_mean([1.0, 4.0], ["a", "b"], rng=np.random.default_rng(0), weights=wrong)

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import brentq
 from scipy.stats import norm
 
-from monitor.stats.confseq import mean_above, mean_below, mean_sequence, normal_sequence
+from monitor.stats.confseq import capped_mean, mean_above, mean_below, mean_sequence, normal_sequence
 
 
 def skewed(rng: np.random.Generator, size: int, mean: float = 0.05) -> np.ndarray:
@@ -106,3 +107,40 @@ def test_unusable_input() -> None:
         mean_below([0.1], null=1.0, upper=1.0)
     with pytest.raises(ValueError, match="sigma"):
         normal_sequence([0.1], sigma=0.0, scale=1.0)
+
+
+def test_capped_mean_covers_at_every_look() -> None:
+    """Exponential values: with probability 5% at most some of 6 looks misses (99.9% bound of 100 worlds is 13).
+
+    Oracle: for mean 1, ``E min(x / m, 3) = m (1 - exp(-3 m)) / m`` with x / m of mean 1 / m, solved by a root finder.
+    """
+    true = brentq(lambda m: (1 - np.exp(-3 * m)) / m - 1, 0.5, 2)
+    rng, missed = np.random.default_rng(43), 0
+    for _ in range(100):
+        x = rng.exponential(1.0, 60)
+        looks = [capped_mean(x[:n]) for n in range(10, 61, 10)]
+        missed += any(one.low > true or (one.high is not None and one.high < true) for one in looks)
+    assert missed <= 13
+
+
+def test_capped_mean_scales_and_ends_agree_with_the_tests() -> None:
+    """Oracle: at its ends the tests of a tolerance have just the evidence that rejects."""
+    x = np.random.default_rng(44).exponential(0.01, 80)
+    found = capped_mean(x)
+    assert found.high is not None
+    limit = np.log(2 / 0.05)
+    assert mean_above(np.minimum(x, 3 * found.low), null=found.low).peak == pytest.approx(limit, rel=0.02)
+    below = mean_below(np.minimum(x, 3 * found.high), null=found.high, upper=3 * found.high)
+    assert below.peak == pytest.approx(limit, rel=0.02)
+    tenfold = capped_mean(10 * x)
+    assert tenfold.low == pytest.approx(10 * found.low, rel=2e-3)
+    assert tenfold.high == pytest.approx(10 * found.high, rel=2e-3)
+    assert found.low < x.mean() < found.high
+
+
+def test_capped_mean_of_few_or_equal_values() -> None:
+    """Two values exclude no large mean; forty zeros exclude every mean above 0 but the least that is looked at."""
+    assert capped_mean([0.1, 0.2]).high is None
+    nothing = capped_mean(np.zeros(40))
+    assert nothing.low == 0
+    assert nothing.high == pytest.approx(0, abs=1e-8)

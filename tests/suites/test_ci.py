@@ -13,6 +13,7 @@ import jobs.commands.suite
 from jobs.cli import build
 from jobs.suite_ci import junit, markdown
 from jobs.suite_shown import Line, Shown
+from monitor.suites.groups import grouped
 from monitor.suites.importers.catalogue import importers
 from monitor.suites.outcome import Terms, outcome
 from monitor.suites.reading import read_suite
@@ -33,16 +34,21 @@ def shown(lost: int, name: str = "case") -> Shown:
         Line(name=f"{name}{one.case}", k=one.k, n=1, golden_k=1, golden_n=1, why=() if one.k else ("other_text",))
         for one in own
     )
+    tags = {f"tag {name}": ["0", "1"], "family tables": ["2"]}
+    groups = grouped(own, golden, tags, rng=np.random.default_rng(0))
     return Shown(suite=name, mark="0123456789ab", endpoint=f"acme/{name}", run="r", started_at="2026-11-30T00:00:00",
-                 reference=None, outcome=found, lines=lines)  # fmt: skip
+                 reference=None, outcome=found, lines=lines, groups=groups)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_no_name_breaks_a_report(name: str) -> None:
     for lost in (0, 20):
         tree = ET.fromstring(junit(shown(lost, name)))  # noqa: S314  # our own text
-        assert len(tree) == 61
-        assert {one.tag for one in tree.iter()} <= {"testsuite", "testcase", "failure", "skipped"}
+        assert len(tree) == 62
+        assert {one.tag for one in tree.iter()} <= {
+            "testsuite", "testcase", "failure", "skipped", "properties", "property"
+        }  # fmt: skip
+        assert len(tree.findall("properties/property")) == 2
         plain, odd = (markdown(shown(lost, one)).splitlines() for one in ("x", name))
         assert len(plain) == len(odd)
         assert "<script" not in "\n".join(odd)
@@ -57,6 +63,16 @@ def test_only_the_verdict_makes_a_report_red() -> None:
     found = shown(0)
     unknown = replace(found, outcome=replace(found.outcome, status="inconclusive"))
     assert ET.fromstring(junit(unknown)).attrib["errors"] == "1"  # noqa: S314  # our own text
+
+
+def test_groups_say_where_a_loss_is() -> None:
+    """Oracle: of 60 cases the first is lost; tag `tag case` has the first two, the family the third."""
+    properties = {one.attrib["name"]: one.attrib["value"]
+                  for one in ET.fromstring(junit(shown(1))).findall("properties/property")}  # noqa: S314  # our own
+    assert properties["tag case"].startswith("50.0% [")
+    assert "against golden -50.0 points [" in properties["tag case"]
+    assert "against golden +0.0 points [" in properties["family tables"]
+    assert re.search(r"^\| tag case \| 2 \| 50.0% ", markdown(shown(1)), re.MULTILINE)
 
 
 def test_the_example_in_the_documentation_is_a_suite() -> None:

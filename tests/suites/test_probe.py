@@ -1,5 +1,6 @@
 """The probe and the detector: grades travel in names, words of private cases do not travel at all."""
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from monitor.codec import decode, encode
 from monitor.config_types import Config
 from monitor.detectors.suite import SuiteAnswers
 from monitor.errors import UsageError
+from monitor.ports import ProbeContext
 from monitor.replay_command import replay_command
 from monitor.results import RunRecord
 from monitor.suites.tally import Tally, tallies
@@ -88,6 +90,27 @@ def test_a_file_that_is_no_suite_is_a_mistake_of_the_configuration(tmp_path: Pat
     with pytest.raises(ValueError, match=r"2 mistakes; `weighmaster suite validate") as caught:
         PrivateSuite(file=str(tmp_path / "bad.jsonl"))
     assert CANARY not in str(caught.value)
+
+
+async def test_python_of_a_suite_runs_on_a_schedule_only_where_the_configuration_allows_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "scheduled_oracle.py").write_text("def even(text):\n    return int(text) % 2 == 0\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(
+        f'{{"prompt": "Say {at}.", "oracles": [{{"kind": "python", "entry": "scheduled_oracle:even"}}]}}\n'
+        for at in range(5)
+    ))  # fmt: skip
+    context = ProbeContext(clock=SystemClock(), seed=1, concurrency=1, report=lambda *_: None)
+    ungraded = await PrivateSuite(file=str(path)).run(Knows(), context)
+    assert ungraded.observations[0].n == 0
+    assert "scheduled_oracle" not in sys.modules
+    graded = await PrivateSuite(file=str(path), allow_python=True).run(Knows(), context)
+    assert (graded.observations[0].k, graded.observations[0].n) == (3, 5)
+    path.write_text(path.read_text().replace(":even", ":odd"))
+    with pytest.raises(ValueError, match="scheduled_oracle:odd: cannot be imported"):
+        PrivateSuite(file=str(path), allow_python=True)
 
 
 def test_generated_cases_follow_from_the_secret(tmp_path: Path) -> None:

@@ -67,6 +67,18 @@ def test_half_of_the_answers_missing_is_inconclusive(
     assert (found["status"], found["cause"], found["untold"]) == ("inconclusive", "no_answers", {"http_5xx": 20})
 
 
+def test_an_endpoint_that_lets_nobody_in_is_not_asked_all(
+    suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_golden(monkeypatch, Golden())
+    with serving(lambda _: 401) as server:
+        result = weighmaster(*arguments(suite, write_config(tmp_path, server.url, reference=True), "--json"))
+        assert len(server.posted) == 10
+    assert (result.exit_code, document(result)["cause"]) == (3, "no_answers")
+    assert document(result)["untold"] == {"auth_error": 10}
+    assert "no request reaches the model" in result.stderr
+
+
 def test_dry_run_sends_and_keeps_nothing_and_says_what_it_costs(suite: Path, tmp_path: Path) -> None:
     with serving(lambda _: "x") as server:
         config = write_config(tmp_path, server.url)

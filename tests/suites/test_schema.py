@@ -88,6 +88,11 @@ WRONG = {
     '{"generated": {"family": "copying", "n": 3, "level": 9}}': "line 1.level",
     '{"suite": {"nam": "x"}}\n{"generated": {"family": "copying", "n": 3}}': "suite.nam",
     "[1]": "a case is an object",
+    '{"generated": {"family": ["copying"], "n": 3}}': "line 1.family",
+    '{"generated": {"family": "copying", "n": 3, "level": 1.0}}': "line 1.level",
+    '{"prompt": "a", "weight": 1e308, "oracles": [{"kind": "exact", "value": "x"}]}': "at most 1,000,000",
+    '{"prompt": "a", "parameters": {"max_tokens": 1.5}, "oracles": [{"kind": "exact", "value": "x"}]}': "whole number",
+    '{"messages": [{"role": "user", "content": 5}], "oracles": [{"kind": "exact", "value": "x"}]}': "line 1.messages",
 }
 
 
@@ -108,13 +113,29 @@ def test_all_mistakes_are_told_at_once_and_two_cases_of_one_id_are_one() -> None
         read_suite(same, "a.jsonl", name="x")
 
 
-NONE = ["", "cases: []", "a: &x [1]\nb: *x", "x: [", "3", "cases: 3", "!!python/object:os.x 1"]
+NONE = [
+    "", "cases: []", "a: &x [1]\nb: *x", "x: [", "3", "cases: 3", "!!python/object:os.x 1", "generated: 5",
+    "x: !!set {a, b}", "x: !!binary aGVsbG8=", 'cases: ["\\ud800"]', "x: 2026-99-99",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", NONE)
 def test_what_is_no_suite_is_refused_by_name(text: str) -> None:
     with pytest.raises(WeighmasterError, match=r"a\.yaml|unknown key"):
         read_suite(text, "a.yaml", name="x")
+
+
+def test_yaml_may_say_what_json_cannot_and_whole_numbers_with_a_point() -> None:
+    text = """
+    cases:
+      - messages: [{role: user, content: 2026-01-01}]
+        repeats: 2.0
+        parameters: {logit_bias: {1: 5}}
+        oracles: [{kind: exact, value: "1"}]
+    """
+    (case,) = read_suite(text, "a.yaml", name="x").cases
+    assert (case.messages[0]["content"], case.parameters["logit_bias"]) == ("2026-01-01", {"1": 5})
+    assert list(range(case.repeats)) == [0, 1]
 
 
 def test_deep_nesting_is_refused_not_a_crash() -> None:

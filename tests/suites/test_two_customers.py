@@ -1,6 +1,7 @@
 """Two customers on one machine: no byte of one's private words is anywhere but in the suite file that he wrote."""
 
 import logging
+import re
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,7 @@ def test_nothing_of_a_customer_is_in_anything_of_another(
                 result = weighmaster("suite", *command, *folder, customers=("acme", "globex"))
                 told[customer].append(result.output)
                 assert result.exit_code in {0, 1, 3}, result.output
+                assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     files = [path for path in tmp_path.rglob("*") if path.is_file() and path != secret]
     assert {"acme.suites", "globex.suites", "acme.xml", "globex.md"} <= {path.name for path in files}
     own = {"acme.xml", "acme.md"} if privacy == "keep" else set()
@@ -56,6 +58,8 @@ def test_nothing_of_a_customer_is_in_anything_of_another(
     assert CANARY not in "".join(told["globex"])
     assert privacy == "keep" or CANARY not in "".join(told["acme"])
     assert CANARY not in caplog.text
+    shown = f"{CANARY}-tag" if privacy == "keep" else "[0-9a-f]{8}"
+    assert re.search(rf"\| tag {shown} \| 1 \|", (tmp_path / "acme.md").read_text().replace("\\", ""))
 
 
 def test_a_customers_file_opens_with_his_key_alone(tmp_path: Path) -> None:

@@ -1,21 +1,23 @@
 """Metrics, ours and the compatible ones. Oracle: counts made by hand, and the definitions of the peers."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from monitor.results import Observation
-from monitor.tools import all_measures, k2vv, measures, minimax, openrouter
+from monitor.tools import all_measures, k2vv, measures, minimax, openrouter, thvv
 from monitor.tools.all_measures import all_observed
 from monitor.tools.calls import judged
 from monitor.tools.case import ExpectedCall
 from monitor.tools.expected import fidelity, key_order, same_json
-from monitor.tools.graded import Graded
+from monitor.tools.graded import Graded, grade
 from monitor.tools.measures import by_name, observed
 from monitor.tools.presets import PRESETS, met
+from monitor.tools.rows import row_case
 from monitor.tools.summary import summary
 from monitor.types import ToolCall
-from tests.tools.made import call, called, case, frame, function, graded, graded_whole, said, whole
+from tests.tools.made import call, called, case, exchange_of, frame, function, graded, graded_whole, said, whole
 
 LEAK = '<tool_call>{"name": "get_weather", "arguments": {"city": "A"}}</tool_call>'
 
@@ -51,10 +53,43 @@ def test_the_same_counts_as_others_would_make_them() -> None:
     assert [(k2[m.name].k, k2[m.name].n) for m in k2vv.METRICS] == [(4, 7), (4, 8), (2, 3)]
     assert k2vv.counts_of(made).five == (3, 3, 0, 1, 2)
     mini = by_name(minimax.observed(made))
-    assert [(mini[m.name].k, mini[m.name].n) for m in minimax.METRICS] == [(6, 7), (3, 7), (3, 7), (1, 2), (0, 6)]
+    assert [(mini[m.name].k, mini[m.name].n) for m in minimax.METRICS] == [
+        (6, 7), (3, 7), (3, 7), (1, 2), (0, 6), (None, 0)]  # fmt: skip
     assert minimax.counts_of(made).ceiling == pytest.approx(6 / 7)
     router = by_name(openrouter.observed(made))
     assert [(router[m.name].k, router[m.name].n) for m in openrouter.METRICS] == [(1, 3), (0, 3), (0, 3), (1, 3)]
+
+
+def test_their_language_check_is_of_rows_that_ask_for_it() -> None:
+    """Oracle: their rule, any letter of U+0400 to U+04FF fails; accented Latin does not."""
+    checked = row_case(
+        {"messages": [{"role": "user", "content": "Ciao"}], "check_type": [minimax.LANGUAGE_CHECK]}, "a/1", prefix="a"
+    )
+    made = [
+        one for text in ("Buongiorno, \u00e8 bello.", "Buon \u0434\u0435\u043d\u044c.")
+        if (one := grade(exchange_of(said(text), checked), checked)) is not None
+    ]  # fmt: skip
+    rate = by_name(minimax.observed([*made, graded(said("\u0434\u0430"), case())]))["minimax_language_following_rate"]
+    assert (rate.k, rate.n) == (1, 2)
+    one_word = row_case({"messages": [{"role": "user"}], "check_type": "tool_calls"}, "a/2", prefix="a")
+    assert one_word.tags == ("tool_calls",)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "ttft_ms", "metric", "kept"),
+    [(5_999, 4_999, "thvv_ttft_6k", 1), (5_999, 5_001, "thvv_ttft_6k", 0), (6_000, 4_000, "thvv_ttft_16k", 1),
+     (20_000, 7_999, "thvv_ttft_32k", 1), (20_000, 8_001, "thvv_ttft_32k", 0), (200_000, 69_000, "thvv_ttft_256k", 1)],
+)  # fmt: skip
+def test_limits_of_thvv_go_by_the_length_of_the_prompt(tokens: int, ttft_ms: int, metric: str, kept: int) -> None:
+    """Oracle: its table of TTFT limits by input tokens; a run is met when nine of ten keep to them."""
+    one = graded(said("Hi."))
+    timed = replace(one, exchange=replace(one.exchange, ttft_ms=ttft_ms, tps=31.0, measurement="valid",
+                                          usage={"prompt_tokens": tokens, "completion_tokens": 2}))  # fmt: skip
+    found = by_name(thvv.observed([timed]))
+    assert {name: (rate.k, rate.n) for name, rate in found.items() if rate.n} == {
+        metric: (kept, 1), "thvv_otps_10": (1, 1), "thvv_otps_30": (1, 1), "thvv_otps_100": (0, 1)}  # fmt: skip
+    busy = replace(timed, exchange=replace(timed.exchange, measurement="busy"))
+    assert {rate.n for rate in thvv.observed([busy, replace(timed, form="whole")])} == {0}
 
 
 def test_nothing_is_null_and_never_zero_or_one() -> None:
@@ -165,8 +200,10 @@ def test_presets_say_met_missed_or_undecided() -> None:
     assert met(f1, 0.60, 0.55, 0.65) == "missed"
     assert met(only, 0.0, 0.0, 0.04) == "met"
     assert met(only, 0.05, 0.01, 0.1) == "missed"
+    thvv_limit = by_preset["thvv-ttft-32k"]
+    assert (thvv_limit.says, thvv_limit.threshold) == ("TTFT P90 < 8 s", 0.9)
     metrics = {one.metric for one in all_observed(answers())}
-    assert {preset.metric for preset in PRESETS} <= metrics
+    assert {preset.metric for preset in PRESETS if preset.metric} <= metrics
 
 
 def test_the_summary_has_the_shape_of_k2vv_and_intervals() -> None:

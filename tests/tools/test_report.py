@@ -58,6 +58,7 @@ def test_the_summary_names_layers_and_shows_bytes(tmp_path: Path) -> None:
     assert code == 1
     assert "tool_schema_accuracy" in table
     assert "protocol: missing_index" in table
+    assert "minimax-success: Query-Success-Rate" in table
 
 
 def test_a_note_is_no_fault(tmp_path: Path) -> None:

@@ -1,9 +1,8 @@
-"""Cells of the comparison's tables as text: the same in HTML, Markdown and on the terminal."""
+"""Cells of the comparison's tables as text: the same on the page, in HTML, in Markdown and on the terminal."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from jobs.verdict_table import SYMBOLS
 from monitor.comparison import Comparison, Estimate, Ladder, Measure, ModelComparison, Place, Row, Spent, Switch
 from monitor.comparison_endings import endings_text
 from monitor.comparison_facts import Example
@@ -12,17 +11,12 @@ from monitor.comparison_measures import MEASURES
 from monitor.comparison_switch import size_text
 from monitor.comparison_weights import has_other_prompt
 from monitor.comparison_words import order_text
-from monitor.results import Status, Verdict
+from monitor.results import Verdict
 from monitor.stats.posterior import posterior_text
 
 _EXAMPLES, _EXAMPLES_OF_MANY, _FEW = 8, 2, 10
 _GOALS = 3
 _POSTERIOR = "coarser_posterior"
-
-
-def symbol(status: Status) -> str:
-    """The symbol beside a status."""
-    return SYMBOLS[status][0]
 
 
 def measures(model: ModelComparison) -> tuple[Measure, ...]:
