@@ -62,8 +62,8 @@ def run(report: Report) -> None:
     _routes(by_name, report)
     _declarations(by_name, order, report)
     report.table(
-        "Reliability: posterior of the first scheme, over 1 to 8 requests to all endpoints that are predicted, golden's "
-        "own Q4_1 file and the decoys (right when unexplained), weighted by the priors of their families",
+        "Reliability: posterior of the first scheme, over 1 to 8 requests to all endpoints that are predicted, to "
+        "golden's own Q4_1 file and the decoys (right when unexplained), weighted by the priors of their families",
         ("claimed", "draws", "mean claimed", "right", "first is unexplained"),
         _reliability([one for name, one in by_name.items() if name not in CACHES], unknown),
     )  # fmt: skip
@@ -230,7 +230,7 @@ def _declared(one: Served) -> list[object]:
 
 
 def _reliability(endpoints: Sequence[Served], unknown: Sequence[Served]) -> list[list[object]]:
-    """A posterior is honest about endpoints that come as often as its priors say, so that is how often they count here."""
+    """A posterior is honest about endpoints that come as often as its priors say: so often they count here."""
     of = {one.name: family_of(one.name) for one in endpoints if one.name != OWN_LATTICE}
     named: list[tuple[float, float, bool, bool]] = []
     for one in (*endpoints, *unknown):

@@ -53,9 +53,9 @@ INSERT INTO verdicts SELECT 'v' || run_id, endpoint, list_extract($detectors, pl
     if(bad, 'weights', NULL), 0.004 + bad::INT, 'nats', 0.002 + bad::INT, 0.006 + bad::INT, 40, repeat('f', 64),
     json_object('verdict_id', 'v' || run_id, 'endpoint', endpoint, 'detector', list_extract($detectors, place),
     'detector_version', 1, 'at', said, 'status', if(bad, 'fail', 'pass'), 'cause', if(bad, 'weights', NULL),
-    'statistic', 'kl_nats', 'effect', 0.004 + bad::INT, 'unit', 'nats', 'low', 0.002 + bad::INT, 'high', 0.006 + bad::INT, 'n', 40,
-    'threshold', 0.01, 'reason', repeat(md5(run_id), 4), 'run_ids', [run_id], 'fingerprint', repeat('f', 64), 'details',
-    json_object()) FROM made;
+    'statistic', 'kl_nats', 'effect', 0.004 + bad::INT, 'unit', 'nats', 'low', 0.002 + bad::INT,
+    'high', 0.006 + bad::INT, 'n', 40, 'threshold', 0.01, 'reason', repeat(md5(run_id), 4), 'run_ids', [run_id],
+    'fingerprint', repeat('f', 64), 'details', json_object()) FROM made;
 """
 _ENDPOINTS = """
 INSERT INTO endpoints SELECT name, split_part(name, '/', 1), split_part(name, '/', 2), 'golden', 'bf16',

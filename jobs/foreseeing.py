@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-from jobs.predicting import bank_names, predictions_of, predictor_for
+from jobs.predicting import bank_names, known_of, predictions_of, predictor_for
 from monitor.config_types import Config
 from monitor.errors import GoldenError, UsageError
 from monitor.ports import Detector, Predictor, Scorer, WantsPredictions
@@ -87,7 +87,7 @@ class Foresight:
         if name not in self._predictors:
             self._predictors[name] = predictor_for(self._config.references[name], scorer, self._report)
         predictor = self._predictors[name]
-        names = [one for one in bank_names(predictor) if wanted is None or one in wanted]
+        names = known_of(bank_names(predictor), wanted)
         return predictions_of([record], views, scorer, predictor, names)
 
     def _report(self, line: str) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import secrets
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -35,6 +36,10 @@ from monitor.types import Capture
 from probes.run import run_probe
 
 _PER_ROUND = 8
+_FEW_LOGPROBS = 5
+"""Where 20 are refused, most APIs give as many."""
+
+_SHARE_WIDTH = 0.2
 PICTURE = "identify.svg"
 
 
@@ -58,8 +63,9 @@ class _Asked:
 
     entry: EndpointConfig
     detector: Identify
-    ask: Callable[[int, bool], Probe | None]
+    ask: Callable[[int, int | None], Probe | None]
     look: Callable[[Sequence[RunRecord]], GoldenSide]
+    top_k: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,24 +89,39 @@ def run(config: Config, patterns: Sequence[str], terms: Terms, out: Path, *, as_
     require_references(entries, "there are no variants to compare with")
     folder = evidence_folder.prepare(out)
 
+    verdicts: list[Verdict] = []
+    stopped = threading.Event()
+
     def tell(line: str) -> None:
         console.print(line, markup=False, soft_wrap=True)
+
+    def predicting(line: str) -> None:
+        # Called before each variant, in a thread that the end of the loop waits for.
+        if stopped.is_set():
+            raise KeyboardInterrupt
+        tell(line)
 
     try:
         with interruptible(), scorers(config, entries, console) as golden:
             made = {
-                entry.endpoint.name: _made(config, entry, golden[str(entry.endpoint.reference)], terms, tell)
+                entry.endpoint.name: _made(config, entry, golden[str(entry.endpoint.reference)], terms, predicting)
                 for entry in entries
             }
 
-            async def identify(entry: EndpointConfig, client: Client) -> Verdict:
-                found = await _one(made[entry.endpoint.name], client, config, folder, tell)
+            async def identify(entry: EndpointConfig, client: Client) -> None:
+                try:
+                    found = await _one(made[entry.endpoint.name], client, config, folder, tell)
+                except asyncio.CancelledError:
+                    stopped.set()
+                    raise
                 # At once: who stops a later endpoint keeps this one.
                 _keep(found, folder, tell)
-                return found.verdict
+                verdicts.append(found.verdict)
 
-            verdicts = run_loop(each(entries, identify))
+            run_loop(each(entries, identify))
     except KeyboardInterrupt:
+        if verdicts:
+            _finish(verdicts, folder, console, as_json=as_json)
         tell(f"stopped; rounds and verdicts that were finished are in {folder}, predictions are kept")
         return INTERRUPTED
     return _finish(verdicts, folder, console, as_json=as_json)
@@ -123,10 +144,10 @@ def _made(
     best = () if in_order else ordered(
         scorer, predictor, names, kept_at(scorer, "-order.json"), order=kind().order, report=tell
     )  # fmt: skip
-    ask = partial(_round, partial(kind, chosen=best), terms)
+    ask = partial(_round, partial(kind, chosen=best), terms.n)
     rounds = range(0, terms.n, _PER_ROUND)
     if terms.top_k is not None:
-        probes = [probe for at in range(len(rounds)) if (probe := ask(at, terms.top_k is None)) is not None]
+        probes = [probe for at in range(len(rounds)) if (probe := ask(at, terms.top_k)) is not None]
         prepare([request for probe in probes for request in probe.requests(0)], scorer, predictor, names)
     tolerances = tolerances_for(reference, scorer.fingerprint)
 
@@ -134,15 +155,14 @@ def _made(
         seen = golden_side(records, scorer, (), tolerances=tolerances)
         return replace(seen, predictions=predictions_of(records, seen.views, scorer, predictor, names))
 
-    return _Asked(entry=entry, detector=detector, ask=ask, look=look)
+    return _Asked(entry=entry, detector=detector, ask=ask, look=look, top_k=terms.top_k)
 
 
-def _round(kind: Any, terms: Terms, at: int, by_text: bool) -> Probe | None:
+def _round(kind: Any, n: int, at: int, top_k: int | None) -> Probe | None:
     skip = at * _PER_ROUND
-    if skip >= terms.n:
+    if skip >= n:
         return None
-    top_k = None if by_text else terms.top_k
-    probe: Probe = kind(prompts=min(_PER_ROUND, terms.n - skip), skip=skip, top_k=top_k)
+    probe: Probe = kind(prompts=min(_PER_ROUND, n - skip), skip=skip, top_k=top_k)
     return probe
 
 
@@ -153,9 +173,9 @@ async def _one(
     endpoint, clock = asked.entry.endpoint, SystemClock()
     records: list[RunRecord] = []
     captures: list[tuple[Capture, ...]] = []
-    golden, by_text = GoldenSide(), False
+    golden, top_k = GoldenSide(), asked.top_k
     seed = secrets.randbits(31)
-    while (probe := asked.ask(len(records), by_text)) is not None:
+    while (probe := asked.ask(len(records), top_k)) is not None:
         record, seen = await run_probe(
             probe, endpoint, client, clock=clock, seed=seed, vantage=config.vantage, prober_version=version(),
             concurrency=config.agent.concurrency,
@@ -171,13 +191,22 @@ async def _one(
         tell(f"{endpoint.name}: {sum(len(one.exchanges) for one in records)} requests: {verdict.reason}")
         lacking = _lacks_logprobs(record, golden)
         silent = not any(one.answered for one in record.exchanges)
-        if _is_decided(verdict, asked.detector) or (silent and (by_text or not lacking)):
+        if _is_decided(verdict, asked.detector) or (silent and (top_k is None or not lacking)):
             break
-        if lacking and not by_text:
-            tell(f"{endpoint.name}: no logprobs that say anything of weights; going on by text")
-        by_text = by_text or lacking
+        if lacking and top_k is not None:
+            top_k, how = _instead(top_k, record)
+            tell(f"{endpoint.name}: {how}")
     probed = Probed(endpoint=endpoint, records=tuple(records), captures=tuple(captures))
     return Identified(evidence=evidence, verdict=verdict, probed=probed, golden=golden)
+
+
+def _instead(top_k: int, record: RunRecord) -> tuple[int | None, str]:
+    """How to ask on where logprobs were refused or say nothing of weights, and why."""
+    refused = any(one.outcome == "unsupported_param" for one in record.exchanges)
+    if refused and top_k > _FEW_LOGPROBS:
+        return _FEW_LOGPROBS, f"{top_k} logprobs are refused; asking for {_FEW_LOGPROBS}"
+    why = "logprobs are refused" if refused else "no logprobs that say anything of weights"
+    return None, f"{why}; going on by text"
 
 
 def _lacks_logprobs(record: RunRecord, golden: GoldenSide) -> bool:
@@ -199,8 +228,11 @@ def _together(before: GoldenSide, new: GoldenSide) -> GoldenSide:
 
 
 def _is_decided(verdict: Verdict, detector: Identify) -> bool:
-    families = verdict.details.get("families") or {}
-    return bool(families) and max(families.values()) >= detector.sure
+    """Whether more answers would change neither the name nor, where a share is routed, what is known of the share."""
+    families, parts = verdict.details.get("families") or {}, verdict.details.get("parts") or []
+    if not families or max(families.values()) < detector.sure:
+        return False
+    return len(parts) < 2 or parts[0]["high"] - parts[0]["low"] <= _SHARE_WIDTH
 
 
 def _keep(found: Identified, folder: Path, tell: Callable[[str], None]) -> None:

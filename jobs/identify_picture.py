@@ -7,6 +7,7 @@ import numpy as np
 
 from monitor.results import Verdict
 from monitor.stats.matched_space import Floats, centred
+from monitor.stats.posterior import posterior_text
 
 _SIDE, _LEFT, _TOP, _GAP, _BARS, _ROW = 360, 70, 64, 190, 240, 30
 _OBSERVED, _BAR, _GREY = "#1b5e9c", "#1b7f5c", "#555"
@@ -66,4 +67,5 @@ def _bars(schemes: Sequence[dict[str, object]]) -> Iterator[str]:
         y, share = _TOP + 22 + _ROW * number, float(str(one["posterior"]))
         yield f"<text x='{left - 10}' y='{y + 13}' text-anchor='end'>{escape(str(one['name']))}</text>"
         yield f"<rect x='{left}' y='{y}' width='{max(1.0, share * _BARS):.1f}' height='18' fill='{_BAR}'/>"
-        yield f"<text x='{left + share * _BARS + 6:.1f}' y='{y + 13}' fill='{_GREY}'>{share:.3g}</text>"
+        words = escape(posterior_text(share))
+        yield f"<text x='{left + share * _BARS + 6:.1f}' y='{y + 13}' fill='{_GREY}'>{words}</text>"

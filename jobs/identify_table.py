@@ -38,7 +38,8 @@ def identified_table(rows: Sequence[dict[str, Any]]) -> Table:
         share = "–" if len(parts) < 2 else (
             f"{one['share']:.0%} ({one['share_low']:.0%} to {one['share_high']:.0%})"
         )  # fmt: skip
-        residual = "–" if one["residual_nats"] is None else f"{one['residual_nats']:.2g}"
+        # Of two parts, what the nearest alone leaves says nothing.
+        residual = "–" if one["residual_nats"] is None or len(parts) > 1 else f"{one['residual_nats']:.2g}"
         shown.add_row(
             one["endpoint"], str(one["prompts"]), ", ".join(schemes) or "–", share, residual,
             f"[{colour}]{symbol} {one['status']}[/{colour}]", one["cause"] or "",

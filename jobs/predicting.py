@@ -76,13 +76,17 @@ def wanted_names(predictor: Predictor, detectors: Sequence[Detector]) -> list[st
     UsageError
         When its setting ``variants`` names one that is not known.
     """
-    known = bank_names(predictor)
     detector = next((one for one in detectors if isinstance(one, Identify)), Identify())
-    unknown = [name for name in detector.variants if name not in known]
+    return known_of(bank_names(predictor), frozenset(detector.variants) or None)
+
+
+def known_of(known: Sequence[str], wanted: frozenset[str] | None) -> list[str]:
+    """Those of `known` that are `wanted`, all for None. Raises UsageError when something else is."""
+    unknown = sorted((wanted or frozenset()) - set(known))
     if unknown:
         raise UsageError(f"detectors.identify.variants: {', '.join(unknown)} cannot be predicted; these can: "
                          f"{', '.join(known) or 'none'}")  # fmt: skip
-    return [name for name in known if not detector.variants or name in detector.variants]
+    return [name for name in known if wanted is None or name in wanted]
 
 
 def prepare(requests: Sequence[Request], scorer: Scorer, predictor: Predictor, names: Sequence[str]) -> None:

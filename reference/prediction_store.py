@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 import reference.variants
+from monitor.errors import UsageError
 from monitor.ports import Floats
 
 Known = dict[int, float]
@@ -44,7 +45,11 @@ class PredictionStore:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(f"{path.parent}: predictions cannot be kept there ({error.strerror}); set WEIGHMASTER_HOME"
+                             ) from None  # fmt: skip
         with self._open() as connection:
             connection.execute(_TABLE)
 
@@ -71,8 +76,12 @@ class PredictionStore:
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        with closing(sqlite3.connect(self.path, timeout=_BUSY_S)) as connection, connection:
-            yield connection
+        try:
+            with closing(sqlite3.connect(self.path, timeout=_BUSY_S)) as connection, connection:
+                yield connection
+        except sqlite3.DatabaseError as error:
+            raise UsageError(f"{self.path}: predictions cannot be read or kept ({error}); delete the file, it is "
+                             "computed again") from None  # fmt: skip
 
 
 def _read(connection: sqlite3.Connection, variant: str, places: Iterable[bytes]) -> dict[bytes, Known]:

@@ -60,7 +60,8 @@ class Weighing(ABC):
     def __init__(self, clusters: Sequence[str], faithful_nats: float) -> None:
         _, self._index = np.unique(np.asarray(clusters), return_inverse=True)
         self.n_clusters = int(self._index.max()) + 1
-        self._faithful: _Bools = max(faithful_nats, SCALES[1]) >= SCALES
+        # The largest scale is left to what is unexplained, whatever is granted.
+        self._faithful: _Bools = min(max(faithful_nats, SCALES[1]), SCALES[-2]) >= SCALES
         self._known: dict[tuple[int, float], Floats] = {}
 
     @abstractmethod

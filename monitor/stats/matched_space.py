@@ -107,9 +107,9 @@ def centred(row: Floats) -> Floats:
 def step_of(logprobs: Sequence[Floats]) -> float:
     """Return the step to which `logprobs` are rounded, 0 when they are not."""
     values = np.concatenate(list(logprobs)) if len(logprobs) else np.zeros(0)
-    for decimals in range(1, _MOST_DECIMALS + 1):
-        if len(values) and np.allclose(values, np.round(values, decimals), rtol=0, atol=1e-9):
-            return float(10.0**-decimals)
+    for step in (1.0, 0.5, 0.25, *(10.0**-decimals for decimals in range(1, _MOST_DECIMALS + 1))):
+        if len(values) and np.allclose(values, np.round(values / step) * step, rtol=0, atol=1e-9):
+            return step
     return 0.0
 
 

@@ -25,6 +25,7 @@ from monitor.config import load
 from monitor.config_types import Config, EndpointConfig
 from monitor.detectors.identify import Identify
 from monitor.types import Capture, Request
+from monitor.wire.files import load as load_capture
 from reference.engine import TorchEngine
 from reference.variants.bank import find
 from reference.variants.loaded import varied
@@ -42,10 +43,13 @@ class Served:
     engine: TorchEngine
     stops: bool = False
     mute: bool = False
+    most: int = 20
     asked: list[Request] = field(default_factory=list)
 
     async def send(self, request: Request) -> Capture:
         self.asked.append(request)
+        if (request.top_logprobs or 0) > self.most:
+            return refused(request, self.most)
         if self.mute:
             return replace(await self._send(replace(request, top_logprobs=None)), request=request)
         return await self._send(request)
@@ -59,6 +63,13 @@ class Served:
 
     async def aclose(self) -> None:
         return
+
+
+def refused(request: Request, most: int) -> Capture:
+    """What an API says that gives at most `most` logprobs."""
+    body = json.dumps({"error": {"message": f"top_logprobs must be at most {most}", "param": "top_logprobs"}}).encode()
+    head = b"HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(body)
+    return replace(load_capture(head + body, "curl"), request=request)
 
 
 @dataclass(slots=True)
@@ -88,6 +99,7 @@ endpoints:
   - {{name: a/one, base_url: 'http://127.0.0.1:1/v1', model: m, reference: golden}}
   - {{name: a/two, base_url: 'http://127.0.0.1:1/v1', model: m, reference: golden}}
   - {{name: a/mute, base_url: 'http://127.0.0.1:1/v1', model: m, reference: golden}}
+  - {{name: a/few, base_url: 'http://127.0.0.1:1/v1', model: m, reference: golden}}
 """
     return load(text, {}, catalogues(), source="test.yaml")
 
@@ -99,7 +111,8 @@ def looks(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Look
 
     def client(entry: EndpointConfig, *_: object) -> Served:
         name = entry.endpoint.name
-        return Served(engine, stops=name == "a/two", mute=name == "a/mute", asked=seen.asked)
+        return Served(engine, stops=name == "a/two", mute=name == "a/mute", most=5 if name == "a/few" else 20,
+                      asked=seen.asked)  # fmt: skip
 
     def look(records: Sequence[Any], *args: Any, **more: Any) -> Any:
         seen.sizes.append(sum(len(one.exchanges) for one in records))
@@ -138,6 +151,25 @@ def test_text_is_asked_for_where_there_are_no_logprobs(
     assert len(set(order)) == CANDIDATES
 
 
+def test_fewer_logprobs_are_asked_for_where_20_are_refused(config: Config, looks: Looks, tmp_path: Path) -> None:
+    """Oracle: what was sent; five are asked for before anything is asked by text."""
+    run(config, ["a/few"], Terms(n=2 * ROUND, top_k=20), tmp_path / "out", as_json=True)
+    assert [one.top_logprobs for one in looks.asked] == [20] * ROUND + [5] * ROUND
+
+
+def test_a_routed_share_is_asked_about_until_it_is_known_to_ten_points() -> None:
+    """Golden weights for the rest: named for sure, but a share of 14% to 70% is no answer yet."""
+    found = Identify().run(text_evidence("Q4_0"), at=AT, rng=np.random.default_rng(0))
+
+    def decided(low: float, high: float) -> bool:
+        parts = [{"name": "Q4_0", "share": 0.4, "low": low, "high": high}, {"name": "golden"}]
+        details = {**found.details, "families": {"4-bit": 0.999}, "parts": parts}
+        return identify_now._is_decided(replace(found, details=details), Identify())
+
+    assert not decided(0.14, 0.70)
+    assert decided(0.31, 0.49)
+
+
 def test_the_picture_of_text_counts_first_choices() -> None:
     """Oracle: the counts in the verdict."""
     found = Identify().run(text_evidence("Q4_0"), at=AT, rng=np.random.default_rng(0))
@@ -147,8 +179,11 @@ def test_the_picture_of_text_counts_first_choices() -> None:
     assert str(found.details["missed"]["golden"]) in words
 
 
-def test_who_stops_the_second_endpoint_keeps_the_first(config: Config, looks: Looks, tmp_path: Path) -> None:
+def test_who_stops_the_second_endpoint_keeps_and_sees_the_first(
+    config: Config, looks: Looks, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(config, ["a/one", "a/two"], Terms(n=ROUND, top_k=20), tmp_path / "out", as_json=True) == INTERRUPTED
+    assert [row["endpoint"] for row in json.loads(capsys.readouterr().out)["endpoints"]] == ["a/one"]
     assert looks.sizes == [ROUND]
     kept = json.loads((tmp_path / "out" / "a__one" / "verdicts.json").read_bytes())
     assert kept[0]["detector"] == "identify"

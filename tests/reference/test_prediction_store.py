@@ -3,6 +3,9 @@
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
+
+from monitor.errors import UsageError
 from reference.prediction_store import PredictionStore, place_of
 
 PLACE = place_of((1, 2), ())
@@ -30,3 +33,12 @@ def test_writers_at_the_same_time_lose_nothing(tmp_path: Path) -> None:
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda n: PredictionStore(path).write("bf16", {PLACE: {n: -1.0}}), range(40)))
     assert set(PredictionStore(path).read("bf16", [PLACE])[PLACE]) == set(range(40))
+
+
+def test_a_damaged_file_and_a_place_that_is_none_are_named_with_a_remedy(tmp_path: Path) -> None:
+    path = tmp_path / "known.sqlite"
+    path.write_bytes(b"no database at all" * 400)
+    with pytest.raises(UsageError, match=r"known\.sqlite: predictions cannot be read .* delete the file"):
+        PredictionStore(path)
+    with pytest.raises(UsageError, match="set WEIGHMASTER_HOME"):
+        PredictionStore(path / "below" / "known.sqlite")

@@ -46,6 +46,16 @@ def test_small_noise_is_golden() -> None:
     assert all(next(iter(one.families)) == FAITHFUL for one in found)
 
 
+def test_whatever_noise_is_granted_there_is_something_unexplained() -> None:
+    """A calibration that grants all noise leaves the largest scale to what nothing predicts."""
+    one = world(0, noise=0.005)
+    predicted = {name: list(one.golden + row) for name, row in one.deviations.items()}
+    found = match(list(one.served(None)), list(one.golden), predicted, FAMILIES,
+                  [str(n) for n in range(len(one.golden))], faithful_nats=100.0)  # fmt: skip
+    assert next(iter(found.families)) == FAITHFUL
+    assert sum(found.families.values()) == pytest.approx(1)
+
+
 @pytest.mark.parametrize("name", ["Q5_0", "Q4_0", "layers-2"])
 def test_what_is_left_out_of_the_bank_is_unexplained(name: str) -> None:
     made = [world(seed) for seed in SEEDS]
@@ -165,5 +175,7 @@ def test_whitened_distances_are_those_of_the_definition() -> None:
 
 
 def test_the_step_of_rounding_is_seen() -> None:
-    assert step_of([np.array([-0.25, -1.5])]) == 0.01
+    assert step_of([np.array([-0.25, -1.51])]) == 0.01
+    assert step_of([np.array([-0.25, -1.5])]) == 0.25
+    assert step_of([np.array([-1.0, -7.0])]) == 1.0
     assert step_of([np.array([-0.1234567891])]) == 0.0
