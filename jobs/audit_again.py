@@ -36,6 +36,7 @@ from storage.arrays import GONE
 
 _MOST_VERDICTS, _MOST_RUNS = 1000, 200
 _COMPARED = ("status", "cause", "effect", "low", "high", "n", "threshold", "p_value", "e_value", "mde")
+_SAID = {"reason", "dots"}  # words, and rounded numbers for a picture
 _LEAST = 1e-5  # numbers below say nothing
 _PER_TOKEN = 1e-6  # nats by which scores of one token depend on the batch: details hold sums over tokens
 
@@ -62,7 +63,7 @@ class _Again:
         fields = (name for name in _COMPARED
                   if not _alike(plain(getattr(self.before, name)), plain(getattr(self.now, name)), _LEAST))  # fmt: skip
         details = (f"details.{name}" for name in then
-                   if name != "reason" and (name not in now or not _alike(then[name], now[name], slack)))  # fmt: skip
+                   if name not in _SAID and (name not in now or not _alike(then[name], now[name], slack)))  # fmt: skip
         return [*fields, *details]
 
 

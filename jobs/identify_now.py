@@ -173,9 +173,9 @@ async def _one(
     endpoint, clock = asked.entry.endpoint, SystemClock()
     records: list[RunRecord] = []
     captures: list[tuple[Capture, ...]] = []
-    golden, top_k = GoldenSide(), asked.top_k
+    golden, top_k, rounds = GoldenSide(), asked.top_k, 0
     seed = secrets.randbits(31)
-    while (probe := asked.ask(len(records), top_k)) is not None:
+    while (probe := asked.ask(rounds, top_k)) is not None:
         record, seen = await run_probe(
             probe, endpoint, client, clock=clock, seed=seed, vantage=config.vantage, prober_version=version(),
             concurrency=config.agent.concurrency,
@@ -193,6 +193,7 @@ async def _one(
         silent = not any(one.answered for one in record.exchanges)
         if _is_decided(verdict, asked.detector) or (silent and (top_k is None or not lacking)):
             break
+        rounds += not (lacking and silent)  # what was refused is asked again, since the best prompts come first
         if lacking and top_k is not None:
             top_k, how = _instead(top_k, record)
             tell(f"{endpoint.name}: {how}")

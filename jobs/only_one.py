@@ -16,10 +16,15 @@ def only_one(path: Path, what: str) -> Iterator[None]:
     Raises
     ------
     StoreError
-        When another process holds it; the message says which.
+        When another process holds it, and the message says which; or when there can be no such file.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.with_name(path.name + ".lock").open("a+") as side:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        side = path.with_name(path.name + ".lock").open("a+")
+    except OSError as error:
+        raise StoreError(f"{path}: {what} cannot write there ({error.strerror}); set agent.spool to another place"
+                         ) from None  # fmt: skip
+    with side:
         try:
             fcntl.flock(side, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -4,12 +4,17 @@ import logging
 from collections.abc import Mapping
 from pathlib import Path
 
+import yaml
+
 from jobs.secret_files import WithSecretFiles
 from monitor.catalogue import scan
 from monitor.config import Catalogues, Config, load
-from monitor.errors import UsageError
+from monitor.errors import ConfigError, UsageError
 
 log = logging.getLogger(__name__)
+
+_WHERE = ("vantage", "store", "agent", "dashboard")
+"""Sections that say where the processes of a service are."""
 
 
 def catalogues(*, detectors: bool = True) -> Catalogues:
@@ -53,6 +58,39 @@ def load_config(path: Path, environ: Mapping[str, str], *, detectors: bool = Tru
     for file in known.exposed:
         log.warning("%s holds a secret and every user of this machine can read it: chmod o-r %s", file, file)
     return config
+
+
+def load_service(path: Path, environ: Mapping[str, str]) -> Config:
+    """The same for commands that look after a running service: of a file with mistakes, the parts that say where it is.
+
+    The service goes on with its old configuration, and people must be able to look at it and to silence its alerts.
+
+    Raises
+    ------
+    UsageError
+        When the file cannot be read.
+    ConfigError
+        When the mistakes are in those parts.
+    """
+    try:
+        return load_config(path, environ, detectors=False)
+    except ConfigError as error:
+        known = WithSecretFiles(environ, path.parent)
+        config = load(_where(path, error), known, catalogues(detectors=False), source=str(path))
+        log.warning("%s\n(only %s are read of it)", error, ", ".join(_WHERE))
+        return config
+
+
+def _where(path: Path, error: ConfigError) -> str:
+    try:
+        document = yaml.safe_load(read_text(path))
+    except yaml.YAMLError:
+        raise error from None
+    if not isinstance(document, dict):
+        raise error from None
+    kept = {name: document[name] for name in _WHERE if name in document}
+    # A configuration has endpoints; nobody who asks for this looks at them.
+    return yaml.safe_dump({**kept, "endpoints": [{"name": "not/read", "base_url": "http://127.0.0.1:1", "model": "-"}]})
 
 
 def load_known(path: Path, known: WithSecretFiles, *, detectors: bool) -> Config:

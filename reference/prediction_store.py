@@ -61,12 +61,13 @@ class PredictionStore:
     def write(self, variant: str, new: Mapping[bytes, Known]) -> dict[bytes, Known]:
         """Add what is `new` to what is known, and return all that is known of these places now, as it is kept.
 
-        One transaction, begun as a writer: what another process adds to a place meanwhile stays.
+        One transaction, begun as a writer: what another process adds to a place meanwhile stays. So does a value that
+        is there, or a verdict made of it would come out otherwise.
         """
         with self._open() as connection:
             connection.execute("BEGIN IMMEDIATE")
             before = _read(connection, variant, new)
-            merged = {place: _rounded({**before.get(place, {}), **row}) for place, row in new.items()}
+            merged = {place: _rounded({**row, **before.get(place, {})}) for place, row in new.items()}
             rows = [
                 (variant, place, np.array([*row], np.int32).tobytes(), np.array([*row.values()], np.float32).tobytes())
                 for place, row in merged.items()
@@ -79,6 +80,8 @@ class PredictionStore:
         try:
             with closing(sqlite3.connect(self.path, timeout=_BUSY_S)) as connection, connection:
                 yield connection
+        except sqlite3.OperationalError as error:  # locked, or a full disk: the file is as it was
+            raise UsageError(f"{self.path}: predictions cannot be read or kept now: {error}") from None
         except sqlite3.DatabaseError as error:
             raise UsageError(f"{self.path}: predictions cannot be read or kept ({error}); delete the file, it is "
                              "computed again") from None  # fmt: skip

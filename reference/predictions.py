@@ -134,7 +134,11 @@ def _bare(task: ScoreTask) -> ScoreTask:
 def _said(
     tasks: Sequence[ScoreTask], scores: Sequence[Scores], known: Mapping[bytes, Known]
 ) -> dict[bytes, Known]:
-    """All that is known of each place now; answers that begin alike share places, and each wants its own tokens."""
+    """All that is known of each place now; answers that begin alike share places, and each wants its own tokens.
+
+    What was known stays as it was: scores depend a little on what is in a batch, and a verdict that was made of them
+    must come out the same again.
+    """
     said: dict[bytes, Known] = {}
     for task, score in zip(tasks, scores, strict=True):
         for t, ids in enumerate(task.gather):
@@ -142,7 +146,7 @@ def _said(
             kept = slice(TOP if t == 0 else LATER_TOP)
             top = zip(score.top_ids[t][kept].tolist(), score.top_logprobs[t][kept].tolist(), strict=True)
             asked = zip(ids, score.gathered[t].tolist(), strict=True)
-            said[place] = {**known.get(place, {}), **said.get(place, {}), **dict(top), **dict(asked)}
+            said[place] = {**dict(top), **dict(asked), **said.get(place, {}), **known.get(place, {})}
     return said
 
 

@@ -107,9 +107,9 @@ def _who(by: str | None) -> str:
 
 
 def _load(config: Path) -> "Config":
-    from jobs.settings import load_config  # noqa: PLC0415
+    from jobs.settings import load_service  # noqa: PLC0415
 
-    return load_config(config, os.environ, detectors=False)
+    return load_service(config, os.environ)
 
 
 def _desk(config: Path, store_url: str | None) -> "Desk":

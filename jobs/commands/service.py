@@ -112,8 +112,9 @@ def health(
     """Say which processes of the service on this machine work; exit 1 when one does not."""
     from jobs.clock import SystemClock  # noqa: PLC0415
     from jobs.health import run  # noqa: PLC0415
+    from jobs.settings import load_service  # noqa: PLC0415
 
-    raise typer.Exit(run(_load(config, detectors=False), processes or (), SystemClock(), as_json=as_json))
+    raise typer.Exit(run(load_service(config, os.environ), processes or (), SystemClock(), as_json=as_json))
 
 
 def doctor(*, config: ConfigFile = CONFIG, store_url: StoreUrl = None, as_json: AsJson = False) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from jobs.check import as_json, disabled
 from jobs.init_text import Found, config_text
-from jobs.settings import catalogues, load_config
+from jobs.settings import catalogues, load_config, load_service
 from monitor.config import json_schema, load
 from monitor.config_types import PlanEntry
 from monitor.errors import ConfigError, UsageError
@@ -103,3 +103,20 @@ def test_without_detectors_scipy_is_not_imported() -> None:
     )
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert printed.strip() == "[]"
+
+
+def test_a_running_service_is_found_through_a_file_with_mistakes_elsewhere(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whoever looks after a service needs it most when the file is wrong; mistakes in what says where stay errors."""
+    path = tmp_path / "w.yaml"
+    path.write_text("store: {listen: '127.0.0.1:8611'}\nendpoints: [{name: a/m, modle: m}]\n", encoding="utf-8")
+    with pytest.raises(ConfigError):
+        load_config(path, {}, detectors=False)
+    assert load_service(path, {}).store.listen.port == 8611
+    assert "modle" in caplog.text
+    assert "only vantage, store, agent, dashboard are read" in caplog.text
+    for text in ("store: {listen: nowhere}\n", "store: [\n", "[]\n"):
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(ConfigError):
+            load_service(path, {})

@@ -153,8 +153,9 @@ def test_text_is_asked_for_where_there_are_no_logprobs(
 
 def test_fewer_logprobs_are_asked_for_where_20_are_refused(config: Config, looks: Looks, tmp_path: Path) -> None:
     """Oracle: what was sent; five are asked for before anything is asked by text."""
-    run(config, ["a/few"], Terms(n=2 * ROUND, top_k=20), tmp_path / "out", as_json=True)
+    run(config, ["a/few"], Terms(n=ROUND, top_k=20), tmp_path / "out", as_json=True)
     assert [one.top_logprobs for one in looks.asked] == [20] * ROUND + [5] * ROUND
+    assert [one.prompt_id for one in looks.asked[ROUND:]] == [one.prompt_id for one in looks.asked[:ROUND]]
 
 
 def test_a_routed_share_is_asked_about_until_it_is_known_to_ten_points() -> None:

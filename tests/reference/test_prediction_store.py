@@ -19,6 +19,13 @@ def test_what_another_process_wrote_stays(tmp_path: Path) -> None:
     assert one.read("bf16", [PLACE]) == {PLACE: {7: -0.5, 8: -0.25}}
 
 
+def test_a_value_that_is_known_stays(tmp_path: Path) -> None:
+    """Scores depend a little on the batch; verdicts are computed again from the value that they were made of."""
+    store = PredictionStore(tmp_path / "known.sqlite")
+    store.write("bf16", {PLACE: {7: -0.5}})
+    assert store.write("bf16", {PLACE: {7: -0.75, 8: -2.0}}) == {PLACE: {7: -0.5, 8: -2.0}}
+
+
 def test_the_first_answer_is_what_is_read_later(tmp_path: Path) -> None:
     store = PredictionStore(tmp_path / "known.sqlite")
     told = store.write("bf16", {PLACE: {7: -0.1}})
