@@ -76,12 +76,14 @@ def life_of(spool: Path, now: datetime) -> Mapping[str, Any]:
         said = orjson.loads(sign_of(spool).read_bytes())
         age_s = (now - datetime.fromisoformat(said["at"])).total_seconds()
         known = {"pid": said["pid"], "version": said["version"], "age_s": age_s}
-        invalid = said.get("config_invalid")
+        invalid, full = said.get("config_invalid"), said.get("spool_full")
     except FileNotFoundError:
         return {"alive": False, "reason": f"does not run here (no {sign_of(spool)})"}
     except (OSError, ValueError, KeyError, TypeError) as error:
         return {"alive": False, "reason": f"{sign_of(spool)}: {error}"}
     if age_s > STALE_S:
         return {"alive": False, "reason": f"last sign of life {age_s:.0f} s ago: dead, or hanging", **known}
+    if full:
+        return {"alive": False, "reason": f"{spool} is full, and every slot is skipped: make room", **known}
     why = None if invalid is None else f"works with its old configuration, the file is not valid: {invalid}"
     return {"alive": True, "reason": why, "config_invalid": invalid, **known}

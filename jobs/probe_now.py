@@ -116,6 +116,6 @@ def _reporter(name: str, console: Console) -> Callable[[Probe, int, int], None]:
     def report(probe: Probe, done: int, total: int) -> None:
         # A line at the start, at the end and now and then between: a slow endpoint must not look like a dead prober.
         if done in {1, total} or done % 8 == 0:
-            console.print(f"{name}: {probe.kind}, {done} of {total} requests answered", markup=False, soft_wrap=True)
+            console.print(f"{name}: {probe.kind}, {done} of {total} requests ended", markup=False, soft_wrap=True)
 
     return report

@@ -69,7 +69,11 @@ async def _agent(file: Following, store_url: str, stop: asyncio.Event) -> None:
     spool = SqliteSpool(path, writer=f"agent-{file.config.vantage}")
     backlog = Backlog(spool)  # one for all configurations: it holds what a full spool did not take
     store = client_for(file.config.store, store_url)
-    async with showing_life(path, clock, more=file.said), Heartbeat(clock).beating() as heartbeat:
+
+    def said() -> dict[str, object]:
+        return {**file.said(), "spool_full": backlog.full}
+
+    async with showing_life(path, clock, more=said), Heartbeat(clock).beating() as heartbeat:
 
         async def probe(config: Config, turn: asyncio.Event) -> None:
             agent = Agent(

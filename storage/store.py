@@ -102,9 +102,8 @@ class DuckStore:
         fresh = sorted({entry.seq: entry for entry in entries if entry.seq > mark}.values(), key=lambda e: e.seq)
         if not fresh:
             return mark
-        free = self._free_bytes(self._path.parent)
-        if free < RESERVE_BYTES:
-            raise StoreError(f"{self._path}: the disk has only {free >> 20} MiB left: make room; writers keep results")
+        if full := self._full():
+            raise StoreError(full)
         try:
             self._apply(writer, fresh)
         except (duckdb.DataError, duckdb.InvalidInputException):
@@ -112,8 +111,14 @@ class DuckStore:
         return fresh[-1].seq
 
     def trouble(self) -> str | None:
-        """Why the last ingest failed; None when it worked, or there was none."""
-        return self._trouble
+        """Why an ingest would fail now, or the last one failed; None when neither is known."""
+        return self._full() or self._trouble
+
+    def _full(self) -> str | None:
+        free = self._free_bytes(self._path.parent)
+        if free >= RESERVE_BYTES:
+            return None
+        return f"{self._path}: the disk has only {free >> 20} MiB left: make room; writers keep results"
 
     def upkeep(self, now: datetime, retention: RetentionConfig) -> Done:
         """Move evidence into files, join small ones, drop what is too old. Raises StoreError when the disk refuses."""

@@ -38,6 +38,20 @@ async def test_a_process_shows_life_while_it_works(tmp_path: Path) -> None:
     assert not sign_of(spool).exists()
 
 
+async def test_an_agent_whose_spool_is_full_does_not_work(tmp_path: Path) -> None:
+    """It runs, and skips every slot: that is what somebody who asks wants to know."""
+    spool, full = tmp_path / "spool.sqlite", True
+    async with showing_life(spool, _Clock(), every_s=0.01, more=lambda: {"spool_full": full}):
+        while not sign_of(spool).exists():
+            await asyncio.sleep(0.01)
+        found = life_of(spool, START)
+        assert not found["alive"]
+        assert "is full, and every slot is skipped: make room" in found["reason"]
+        full = False
+        while not life_of(spool, START)["alive"]:
+            await asyncio.sleep(0.01)
+
+
 def test_a_damaged_sign_is_no_life(tmp_path: Path) -> None:
     for text in ("", "{", "[]", '{"at": 3}', '{"at": "2026-03-01T12:00:00"}'):
         sign_of(tmp_path / "s").write_text(text)
