@@ -11,7 +11,7 @@ from jobs.alignment import Aligned, align
 from jobs.drawing import Answers, Drawn, draw_new
 from jobs.tool_draws import tool_draws
 from monitor.errors import GoldenError, TaskRefusedError
-from monitor.ports import Detector, Scorer, WantsSamples
+from monitor.ports import Detector, NeedsNoWords, Scorer, WantsSamples
 from monitor.results import (
     Evidence,
     Fingerprint,
@@ -39,7 +39,7 @@ def view(records: Sequence[RunRecord], scorer: Scorer | None) -> Mapping[str, Go
     """
     if scorer is None:
         return {}
-    exchanges = [exchange for record in records for exchange in record.exchanges if exchange.answered]
+    exchanges = [one for record in records if not _is_wordless(record) for one in record.exchanges if one.answered]
     aligned = [align(exchange, scorer.tokenizer) for exchange in exchanges]
     views = {item.exchange_id: item.view(None) for item in aligned if item.task is None}
     return {**views, **_scored([item for item in aligned if item.task is not None], scorer)}
@@ -103,8 +103,21 @@ def golden_side(
 
 def fed(detectors: Iterable[Detector], records: Sequence[RunRecord]) -> list[Detector]:
     """Those detectors that a probe of `records` feeds."""
-    kinds = {record.run.probe for record in records}
-    return [detector for detector in detectors if detector.probes is None or detector.probes & kinds]
+    return [one for one in detectors if _heard(one, records)]
+
+
+def _heard(detector: Detector, records: Sequence[RunRecord]) -> list[RunRecord]:
+    """The records that `detector` may look at; empty where none of them feeds it.
+
+    A private suite keeps no words: only the detectors that name its probe, and those that need none, hear of it.
+    """
+    if detector.probes is not None:
+        return list(records) if detector.probes & {record.run.probe for record in records} else []
+    return list(records) if isinstance(detector, NeedsNoWords) else [one for one in records if not _is_wordless(one)]
+
+
+def _is_wordless(record: RunRecord) -> bool:
+    return bool(record.exchanges) and all(one.request and not one.request.messages for one in record.exchanges)
 
 
 def _samples(records: Sequence[RunRecord], scorer: Scorer, n: int, drawn: Drawn) -> dict[str, Answers]:
@@ -130,10 +143,16 @@ def judge(
     Random draws follow from the run ids, so that a replay agrees. `history` are earlier runs of the probe of
     ``records[0]``, oldest first.
     """
-    evidence = evidence_of(endpoint, records, golden, history=history)
-    ids = "".join(run.run_id for run in evidence.runs)
-    seed = int.from_bytes(hashlib.blake2b(ids.encode(), digest_size=8).digest())
-    return tuple(one.run(evidence, at=at, rng=np.random.default_rng(seed)) for one in fed(detectors, records))
+    known: dict[str, Evidence] = {}
+    found = []
+    for detector in fed(detectors, records):
+        heard = _heard(detector, records)
+        ids = "".join(record.run.run_id for record in heard)
+        if ids not in known:
+            known[ids] = evidence_of(endpoint, heard, golden, history=history)
+        seed = int.from_bytes(hashlib.blake2b(ids.encode(), digest_size=8).digest())
+        found.append(detector.run(known[ids], at=at, rng=np.random.default_rng(seed)))
+    return tuple(found)
 
 
 def evidence_of(

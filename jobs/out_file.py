@@ -25,6 +25,9 @@ def require_writable(path: Path) -> None:
 
 def replace_file(path: Path, data: bytes) -> None:
     """Write `data` as the file `path`, which is the old one or the new one whenever somebody reads it."""
+    if path.exists() and not path.is_file():  # a device or a pipe, such as /dev/null: a file must not take its place
+        path.write_bytes(data)
+        return
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         fresh.write_bytes(data)

@@ -5,7 +5,7 @@ from typing import Any
 
 import typer
 
-from jobs.out_file import replace_file
+from jobs.out_file import replace_file, require_writable
 from jobs.settings import read_text
 from jobs.suite_files import from_file, keep
 from jobs.suite_store import SuiteStore
@@ -14,10 +14,11 @@ from monitor.errors import UsageError
 from monitor.suites.case import Suite
 from monitor.suites.importers.catalogue import AUTO, imported
 from monitor.suites.importers.imported import Imported
-from monitor.suites.reading import write_suite
+from monitor.suites.reading import write_suite, write_yaml
 
 OWN = "weighmaster"
 """The name of our own format."""
+_YAML = (".yaml", ".yml")
 
 
 def validate(path: Path, *, as_json: bool) -> int:
@@ -40,13 +41,17 @@ def take(
     Raises
     ------
     UsageError
-        When the format is not known, or no case could be taken over.
+        When the format is not known, no case could be taken over, or `out` cannot be written.
     """
+    if out is not None:
+        require_writable(out)
     kind, found = _read(path, form, beside, name or path.stem)
     if not found.suite.cases and not found.suite.generated:
-        raise UsageError(f"{path}: no case could be imported: {_counted(found) or 'there is none'}")
+        places = "".join(f"\n{line}" for line in _places(found)) if report else ""
+        raise UsageError(f"{path}: no case could be imported: {_counted(found) or 'there is none'}{places}")
     if out is not None:
-        replace_file(out, write_suite(found.suite).encode())
+        written = write_yaml if out.suffix.lower() in _YAML else write_suite
+        replace_file(out, written(found.suite).encode())
     if store is not None:
         keep(store, found.suite)
     if as_json:
@@ -70,7 +75,7 @@ def _read(path: Path, form: str, beside: Path | None, name: str) -> tuple[str, I
 
 def _is_own(text: str, path: Path) -> bool:
     """Whether the file has our own words: oracles of a kind, or generated cases."""
-    if path.suffix.lower() in {".yaml", ".yml"}:
+    if path.suffix.lower() in _YAML:
         return "\ncases:" in f"\n{text}" or "\ngenerated:" in f"\n{text}"
     return '"oracles"' in text.partition("\n")[0] or text.startswith(('{"suite"', '{"generated"'))
 
@@ -90,10 +95,13 @@ def _tell(path: Path, kind: str, found: Imported, *, report: bool) -> None:
     if found.unsupported:
         typer.echo(f"not imported: {_counted(found)}")
         if report:
-            for one in found.unsupported:
-                typer.echo(f"  {one.where}: {one.what}")
+            typer.echo("\n".join(_places(found)))
         else:
             typer.echo("  --report-unsupported lists the places")
+
+
+def _places(found: Imported) -> list[str]:
+    return [f"  {one.where}: {one.what}" for one in found.unsupported]
 
 
 def _counted(found: Imported) -> str:

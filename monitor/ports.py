@@ -127,6 +127,13 @@ class WantsSamples(Protocol):
 
 
 @runtime_checkable
+class NeedsNoWords(Protocol):
+    """A detector of all probes that judges how requests ended: it hears of private suites too, which keep no words."""
+
+    needs_no_words: ClassVar[bool]
+
+
+@runtime_checkable
 class JudgesAlone(Protocol):
     """A detector that looks back, and judges without earlier runs too.
 

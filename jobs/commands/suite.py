@@ -53,7 +53,7 @@ def take(
     report_unsupported: Annotated[
         bool, typer.Option("--report-unsupported", help="List every place that was not imported.")
     ] = False,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write it in our own schema, in clear.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write it in clear: JSON lines, or YAML.")] = None,
     folder: Folder = FOLDER,
     as_json: AsJson = False,
 ) -> None:

@@ -38,6 +38,7 @@ class Availability:
     kind: ClassVar[str] = "availability"
     version: ClassVar[int] = 1
     probes: ClassVar[frozenset[str] | None] = None
+    needs_no_words: ClassVar[bool] = True
     looks_back: ClassVar[int] = 0
     metrics: ClassVar[tuple[Metric, ...]] = (
         Metric(name="availability", unit="share", better="higher", source="DESIGN section 5",

@@ -17,7 +17,11 @@ from monitor.suites.families.catalogue import families
 from monitor.suites.rows import RowError, Told, case_of, checked, counts_of, row_of, unknown
 
 MAX_CASES = 100_000
+MAX_DEPTH = 100
+"""Lists and objects inside of each other, in one row or document. What walks them uses the stack of Python."""
+
 _MAX_CHARS = 256 * 2**20
+_HOLDERS = (Mapping, list, tuple)
 _HEAD = ("name", "defaults")
 _LISTS = ("cases", "generated")
 _DEFAULTS = ("parameters", "repeats", "privacy")
@@ -47,6 +51,14 @@ def read_suite(text: str, source: str, *, name: str) -> Suite:
     return suite
 
 
+def write_yaml(suite: Suite) -> str:
+    """Return the suite as YAML, without aliases: what `read_suite` reads from a file of that name."""
+    head, *rows = map(orjson.loads, write_suite(suite).splitlines())
+    generated = [row["generated"] for row in rows if set(row) == {"generated"}]
+    said = {**head["suite"], "cases": rows[: len(suite.cases)], "generated": generated}
+    return yaml.safe_dump(said, sort_keys=False, allow_unicode=True, width=110)
+
+
 def write_suite(suite: Suite) -> str:
     """Return the suite as JSON lines: what `read_suite` reads, and what its hash is of."""
     lines: list[Any] = [{"suite": {"name": suite.name}}, *map(row_of, suite.cases)]
@@ -71,6 +83,8 @@ def _from_lines(text: str, source: str) -> tuple[Any, Iterator[tuple[str, Any]]]
             row = orjson.loads(line)
         except orjson.JSONDecodeError as error:
             raise UsageError(f"{source}, line {number}: not JSON: {error}; write one JSON object a line") from None
+        if too_deep(row):
+            raise UsageError(f"{source}, line {number}: nested more than {MAX_DEPTH} deep; write it flatter")
         if isinstance(row, dict) and set(row) == {"suite"}:
             head = row["suite"]
         else:
@@ -88,15 +102,30 @@ def _from_yaml(text: str, source: str) -> tuple[Any, Iterator[tuple[str, Any]]]:
     return {key: value for key, value in document.items() if key not in _LISTS}, iter(rows)
 
 
-def load_yaml(text: str, source: str) -> Any:
+def too_deep(value: Any) -> bool:
+    """Whether `value` has lists and objects nested more than `MAX_DEPTH` deep. It takes no stack itself."""
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        held = [one.values() if isinstance(one, Mapping) else one for one in level if isinstance(one, _HOLDERS)]
+        level = [one for listed in held for one in listed if isinstance(one, _HOLDERS)]
+        if not level:
+            return False
+    return True
+
+
+def load_yaml(text: str, source: str, loader: type[yaml.SafeLoader] = yaml.SafeLoader) -> Any:
     """Return plain values, as JSON has them: a date becomes a text.
 
     Aliases are refused: a few lines of them become a document without end.
+
+    Raises
+    ------
+    UsageError
+        When it is no YAML, nested too deeply, or holds what JSON has not; it begins with `source`.
     """
     try:
-        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, yaml.SafeLoader)):
-            raise UsageError(f"{source}: YAML aliases (*name) are not supported; write the value out")
-        return orjson.loads(orjson.dumps(yaml.safe_load(text), option=orjson.OPT_NON_STR_KEYS))
+        _require_plain(text, source)
+        return orjson.loads(orjson.dumps(yaml.load(text, loader), option=orjson.OPT_NON_STR_KEYS))  # noqa: S506  # safe
     except yaml.YAMLError as error:
         where = getattr(error, "problem_mark", None)
         line = f", line {where.line + 1}" if where else ""
@@ -105,6 +134,18 @@ def load_yaml(text: str, source: str) -> Any:
         raise UsageError(f"{source}: holds a value that JSON has not: {error}") from None
     except (RecursionError, ValueError):
         raise UsageError(f"{source}: nested too deeply to be read, or with an impossible date") from None
+
+
+def _require_plain(text: str, source: str) -> None:
+    """Look at the events of a YAML text, one by one: at this depth nothing was built yet."""
+    depth = 0
+    for event in yaml.parse(text, yaml.SafeLoader):
+        if isinstance(event, yaml.AliasEvent):
+            raise UsageError(f"{source}: YAML aliases (*name) are not supported; write the value out")
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > MAX_DEPTH:
+            line = f", line {event.start_mark.line + 1}" if event.start_mark else ""
+            raise UsageError(f"{source}{line}: nested more than {MAX_DEPTH} deep; write it flatter")
 
 
 def _suite(head: Any, rows: Iterator[tuple[str, Any]], name: str, tell: Told) -> Suite:
@@ -138,7 +179,13 @@ def _head(head: Any, tell: Told) -> tuple[dict[str, Any], dict[str, Any]]:
         return head, {}
     for one in (*unknown(head, _HEAD, "suite"), *unknown(defaults, _DEFAULTS, "defaults")):
         tell(one)
-    return head, defaults
+    mistakes: list[Problem] = []
+    counts_of({}, defaults, "defaults", mistakes)
+    checked(dict(defaults.get("parameters") or {}), "defaults", mistakes)
+    for one in mistakes:  # told once, here: not again in every case
+        tell(one)
+    wrong = {one.path.split(".")[1] for one in mistakes}
+    return head, {key: value for key, value in defaults.items() if key not in wrong}
 
 
 def _generated(row: Any, place: str, defaults: Mapping[str, Any], tell: Told) -> Iterator[Generated]:

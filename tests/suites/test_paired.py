@@ -213,3 +213,12 @@ def test_a_sequential_run_stops_both_ways_and_never_before_ten_cases() -> None:
 def test_terms_that_contradict_themselves_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match="margin"):
         Terms(**wrong)  # type: ignore[arg-type]
+
+
+def test_a_suite_that_golden_fails_shows_no_loss_and_so_passes_nobody() -> None:
+    """No answer right on both sides: nothing is lost, and nothing could have been."""
+    found = outcome(tallies([0] * 40), tallies([0] * 40), TERMS, rng=np.random.default_rng(0))
+    assert (found.status, found.cause) == ("inconclusive", "too_hard")
+    assert "golden itself is right in 0 of 80" in found.reason
+    easy = outcome(tallies([2] * 40), tallies([2] * 40), TERMS, rng=np.random.default_rng(0))
+    assert easy.status == "pass"

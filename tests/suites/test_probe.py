@@ -12,6 +12,8 @@ import pytest
 from jobs.audit_again import _require_one_run
 from jobs.clock import SystemClock
 from jobs.golden_calls import CallingClient
+from jobs.judging import golden_side, judge
+from jobs.settings import catalogues
 from jobs.suite_golden import SuiteGolden
 from monitor.codec import decode, encode
 from monitor.config_types import Config
@@ -25,6 +27,7 @@ from monitor.types import Capture, Read, Request
 from probes.run import run_probe
 from probes.suite import PrivateSuite
 from tests.detectors.made import AT, endpoint
+from tests.fakes.golden import FakeScorer
 from tests.suites.made import RUN, exchange, suite_evidence
 from tests.suites.running import Golden, cases, number
 from tests.suites.test_two_customers import CANARY, private
@@ -195,3 +198,21 @@ def test_tallies_ignore_names_without_a_grade() -> None:
     assert tallies([exchange(1, 0, passed=True)]) == (Tally(case="suite/s/1", k=1, n=1),)
     bare = exchange(1, 0, passed=True)
     assert tallies([replace(bare, request=None), replace(bare, request=replace(bare.request, prompt_id="a|b"))]) == ()  # type: ignore[type-var]
+
+
+async def test_only_who_needs_no_words_judges_a_private_run(tmp_path: Path) -> None:
+    """What is kept of a case has no prompt: its tokens are not golden's to count, and its answers are not empty."""
+    record, _, _ = await ran(tmp_path / "a.jsonl", cases(40, privacy="drop"))
+    usage = {"prompt_tokens": 31, "completion_tokens": 2, "total_tokens": 33}
+    record = replace(record, exchanges=tuple(replace(one, usage=usage) for one in record.exchanges))
+    golden = golden_side([record], FakeScorer(), ())
+    assert golden.views == {}
+    found = judge(endpoint(), [record], golden, [made() for made in (catalogues().detectors or {}).values()], at=AT)
+    assert {one.detector for one in found} == {"availability", "suite"}
+    spoken = replace(record, exchanges=tuple(
+        replace(one, request=replace(one.request, messages=({"role": "user", "content": "hi"},)))
+        for one in record.exchanges if one.request
+    ))  # fmt: skip
+    heard = {one.detector for one in judge(endpoint(), [spoken], golden_side([spoken], FakeScorer(), ()),
+                                           [made() for made in (catalogues().detectors or {}).values()], at=AT)}  # fmt: skip
+    assert {"accounting", "shape", "faults"} <= heard  # so the assertion above can fail

@@ -113,6 +113,16 @@ def test_all_mistakes_are_told_at_once_and_two_cases_of_one_id_are_one() -> None
         read_suite(same, "a.jsonl", name="x")
 
 
+def test_a_mistake_in_the_defaults_is_told_once() -> None:
+    bad = '{"suite": {"defaults": {"privacy": "x", "repeats": 0, "parameters": {"top_p": 2}}}}\n'
+    with pytest.raises(ConfigError) as caught:
+        read_suite(bad + '{"prompt": "a", "oracles": [{"kind": "exact", "value": "x"}]}\n' * 2, "a.jsonl", name="x")
+    assert sorted(one.path for one in caught.value.problems if one.path.startswith("defaults")) == [
+        "defaults.parameters.top_p", "defaults.privacy", "defaults.repeats"
+    ]  # fmt: skip
+    assert len(caught.value.problems) == 3
+
+
 NONE = [
     "", "cases: []", "a: &x [1]\nb: *x", "x: [", "3", "cases: 3", "!!python/object:os.x 1", "generated: 5",
     "x: !!set {a, b}", "x: !!binary aGVsbG8=", 'cases: ["\\ud800"]', "x: 2026-99-99",

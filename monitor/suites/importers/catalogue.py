@@ -8,6 +8,7 @@ import monitor.suites.importers
 from monitor.catalogue import scan
 from monitor.errors import UsageError
 from monitor.suites.importers.imported import Imported, Importer, finished
+from monitor.suites.importers.texts import document, objects
 
 AUTO = "auto"
 
@@ -33,5 +34,18 @@ def imported(
         raise UsageError(f"--format {form}: must be auto or one of {', '.join(sorted(known))}")
     chosen = form if form != AUTO else next((kind for kind, one in known.items() if one.recognises(text)), None)
     if chosen is None:
-        raise UsageError(f"{name}: the format is not recognised; name it with --format ({', '.join(sorted(known))})")
+        names = ", ".join(sorted(known))
+        raise UsageError(f"the format is not recognised ({_seen(text)}); name it with --format ({names})")
     return chosen, finished(known[chosen].read(text, beside), name, defaults or {})
+
+
+def _seen(text: str) -> str:
+    """What the file looks like, for whoever has to find out why it is none of the formats."""
+    told: list[str] = []
+    try:
+        if not text.lstrip("\ufeff \t\r\n").startswith(("{", "[")):
+            return f"its keys are {', '.join(list(document(text))[:8])}"
+        first = next((one for _, one in objects(text, lambda where, what: told.append(f"{where}: {what}"))), {})
+    except UsageError as error:
+        return str(error)
+    return told[0] if told else f"its first object has the keys {', '.join(list(first)[:8]) or '-'}"

@@ -1,14 +1,19 @@
 """What an importer makes of a text."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from monitor.errors import Problem, UsageError
 from monitor.suites.case import Suite, SuiteCase
-from monitor.suites.reading import named
+from monitor.suites.importers.texts import UnfitError
+from monitor.suites.reading import MAX_CASES, MAX_DEPTH, named, too_deep
 from monitor.suites.rows import RowError, case_of
+
+T = TypeVar("T")
+_ODD = "row that does not have the shape of this format"
+_FAULTS = (TypeError, ValueError, LookupError, AttributeError, RecursionError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +32,23 @@ class Rows:
     unsupported: list[Unsupported] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
+    def each(self, rows: Iterable[tuple[str, T]], take: Callable[[str, T], None]) -> None:
+        """Take the rows one by one. A row is written by strangers: whatever `take` trips over is listed."""
+        for where, row in rows:
+            try:
+                take(where, row)
+            except UnfitError as error:
+                self.leave(where, str(error))
+            except _FAULTS:
+                self.leave(where, _ODD)
+
     def add(self, where: str, row: Mapping[str, Any]) -> None:
         """Take a case over; one that has no oracle left tells nothing, and is listed instead."""
-        if row.get("oracles"):
+        if len(self.rows) >= MAX_CASES:
+            raise UsageError(f"more than {MAX_CASES} cases; split the file")
+        if too_deep(row):
+            self.leave(where, f"row nested more than {MAX_DEPTH} deep")
+        elif row.get("oracles"):
             self.rows.append((where, row))
         else:
             self.leave(where, "case without an oracle that is supported: not imported")
@@ -79,18 +98,19 @@ def require_alone(kind: str, beside: str | None) -> None:
 def finished(rows: Rows, name: str, defaults: Mapping[str, Any]) -> Imported:
     """Check each row like one of our own; a row that is none is listed with its first mistake."""
     cases: list[SuiteCase] = []
-    left = list(rows.unsupported)
     seen: set[str] = set()
-    for number, (where, row) in enumerate(rows.rows, start=1):
+
+    def take(where: str, row: Mapping[str, Any]) -> None:
         mistakes: list[Problem] = []
-        own = {**row, "id": _fresh(str(row.get("id", number)), seen)}
+        own = {**row, "id": _fresh(str(row.get("id", len(cases) + 1)), seen)}
         try:
-            cases.append(case_of(own, number, where, defaults, mistakes.append))
+            cases.append(case_of(own, 0, where, defaults, mistakes.append))
         except RowError:
-            first = mistakes[0]
-            key = first.path.removeprefix(where).lstrip(".")
-            left.append(Unsupported(where, f"case that cannot be used: {key} {first.message}"))
-    return Imported(suite=named(name, tuple(cases)), unsupported=tuple(left), notes=tuple(rows.notes))
+            key = mistakes[0].path.removeprefix(where).lstrip(".")
+            raise UnfitError(f"case that cannot be used: {key} {mistakes[0].message}") from None
+
+    rows.each(rows.rows, take)
+    return Imported(suite=named(name, tuple(cases)), unsupported=tuple(rows.unsupported), notes=tuple(rows.notes))
 
 
 def _fresh(name: str, seen: set[str]) -> str:

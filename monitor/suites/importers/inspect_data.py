@@ -7,8 +7,8 @@ target, case not minded.
 from typing import Any, ClassVar
 
 from monitor.suites.importers.imported import Rows, require_alone
-from monitor.suites.importers.openai_evals import _messages
-from monitor.suites.importers.texts import first_object, objects
+from monitor.suites.importers.openai_evals import messages_of
+from monitor.suites.importers.texts import UnfitError, first_object, id_of, objects, worded
 
 _SETUP = ("files", "sandbox", "setup")
 
@@ -26,22 +26,30 @@ class Inspect:
         """Read samples."""
         require_alone(self.kind, beside)
         found = Rows(notes=["graded as includes(): the scorer is Python code, which is not run"])
-        for where, row in objects(text):
-            messages, targets = _messages(row.get("input")), _targets(row.get("target"))
-            odd = [key for key in (*_SETUP, "choices") if row.get(key)]
+
+        def take(where: str, row: dict[str, Any]) -> None:
+            messages, odd = messages_of(row.get("input")), [key for key in (*_SETUP, "choices") if row.get(key)]
             if odd or messages is None:
-                found.leave(where, f"sample with {odd[0]}" if odd else "sample without `input`")
-                continue
-            found.add(where, {
-                **({"id": str(row["id"])} if "id" in row else {}), "messages": messages,
-                "oracles": [{"kind": "contains", "any": targets, "ignore_case": True}] if targets else [],
-            })  # fmt: skip
+                raise UnfitError(f"sample with {odd[0]}" if odd else "sample without `input`")
+            if not all(_is_text(one.get("content")) for one in messages):
+                raise UnfitError("message with more than text")
+            targets = _targets(row.get("target"))
+            oracles = [{"kind": "contains", "any": targets, "ignore_case": True}] if targets else []
+            found.add(where, {**id_of(row, "id"), "messages": messages, "oracles": oracles})
+
+        found.each(objects(text, found.leave), take)
         return found
 
 
+def _is_text(content: Any) -> bool:
+    """Whether a content can be sent as it is; pictures and sounds are written in words of Inspect's own."""
+    parts = content if isinstance(content, list) else []
+    return not any(isinstance(one, dict) and one.get("type") != "text" for one in parts)
+
+
 def _targets(given: Any) -> list[str]:
-    listed = given if isinstance(given, list) else [given]
-    return [str(one) for one in listed if isinstance(one, str | int | float) and str(one).strip()]
+    listed = given if isinstance(given, list) else [] if given is None else [given]
+    return [text for text in (worded(one, "target") for one in listed) if text.strip()]
 
 
 IMPORTER = Inspect

@@ -1,17 +1,34 @@
 """Tasks of lm-evaluation-harness with ``output_type: generate_until``; the documents are a second file (``--with``).
 
 Templates are filled in where they are plain names; functions (``!function``), filters, few-shot examples and metrics
-other than exact_match are listed.
+other than exact_match are listed. Where anything of the task itself is not supported, none of its documents is taken.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from monitor.errors import UsageError
 from monitor.suites.importers.imported import Rows
-from monitor.suites.importers.texts import TemplateError, document, filled, objects
+from monitor.suites.importers.parameters import require_types
+from monitor.suites.importers.texts import (
+    UnfitError,
+    document,
+    filled,
+    id_of,
+    keys_of,
+    listing,
+    mapping,
+    objects,
+    worded,
+)  # fmt: skip
 
 _NEEDED = ("doc_to_text", "doc_to_target")
+_CHANGES = (
+    "filter_list", "num_fewshot", "fewshot_config", "description", "gen_prefix", "use_prompt", "doc_to_image",
+    "doc_to_audio", "doc_to_choice",
+)  # fmt: skip
+_METRIC = frozenset({"metric", "aggregation", "higher_is_better", "ignore_case"})
+_GENERATION = frozenset({"until", "max_gen_toks", "temperature", "top_p", "do_sample"})
 
 
 class LmEval:
@@ -21,65 +38,80 @@ class LmEval:
 
     def recognises(self, text: str) -> bool:
         """Whether this is a task file."""
-        return {"task", "doc_to_text"} <= document(text).keys()
+        return {"task", "doc_to_text"} <= keys_of(text)
 
     def read(self, text: str, beside: str | None) -> Rows:
         """Read the task, and the documents beside it."""
         task, found = document(text), Rows()
         if "doc_to_text" not in task:
             raise UsageError("no task of lm-eval: `doc_to_text` is missing")
-        left = list(_left(task))
-        for what in left:
-            found.leave("task", what)
-        if beside is None:
-            found.leave("task", "documents: give the file that dataset_kwargs names with --with")
-        if left or beside is None:
-            return found
-        for where, row in objects(beside):
-            try:
-                text_in, target = (_rendered(str(task[key]), row) for key in _NEEDED)
-            except TemplateError as error:
-                found.leave(where, str(error))
-                continue
-            oracle = {"kind": "exact", "value": target.strip(), "ignore_case": _ignores_case(task)}
-            oracles = [oracle] if target.strip() else []
-            said = {"prompt": text_in, "oracles": oracles, "parameters": _parameters(task)}
-            found.add(where, {**({"id": str(row["id"])} if "id" in row else {}), **said})
+        found.each((("task", what) for what in _left(task)), found.leave)
+        found.each([("task", task)], lambda where, one: _documents(found, where, one, beside))
         return found
 
 
-def _left(task: Mapping[str, Any]) -> Any:
+def _documents(found: Rows, where: str, task: Mapping[str, Any], beside: str | None) -> None:
+    """Take the documents, unless something about the task itself was left out."""
+    metrics, parameters = _metrics(task), _parameters(task)
+    if beside is None:
+        raise UnfitError("documents: give the file that dataset_kwargs names with --with")
+    if found.unsupported:
+        return
+    for name in (one["metric"] for one in metrics if one["metric"] != "exact_match"):
+        found.leave(where, f"metric {name}, beside exact_match")
+    ignores = any(one.get("ignore_case") for one in metrics if one["metric"] == "exact_match")
+
+    def take(place: str, row: dict[str, Any]) -> None:
+        text_in, target = (_rendered(str(task[key]), row) for key in _NEEDED)
+        oracle = {"kind": "exact", "value": target.strip(), "ignore_case": ignores}
+        oracles = [oracle] if target.strip() else []
+        found.add(place, {**id_of(row, "id"), "prompt": text_in, "oracles": oracles, "parameters": parameters})
+
+    found.each(objects(beside, found.leave), take)
+
+
+def _left(task: Mapping[str, Any]) -> Iterator[str]:
     """What of the task has no place here: any of it changes what is asked or how it is graded."""
     if task.get("output_type", "loglikelihood") != "generate_until":
         yield f"output_type {task.get('output_type', 'loglikelihood')}"
-    yield from (f"{key} is missing" for key in _NEEDED if key not in task)
+    for key in _NEEDED:
+        if not isinstance(task.get(key), str):
+            yield f"{key} that is no text" if key in task else f"{key} is missing"
     yield from (f"{key}: {str(value).split()[0]}" for key, value in task.items() if str(value).startswith("!function"))
-    if task.get("filter_list"):
-        yield "filter_list"
-    if task.get("num_fewshot"):
-        yield "num_fewshot"
-    metrics = [one.get("metric") for one in task.get("metric_list") or [] if isinstance(one, dict)]
-    yield from (f"metric {name}" for name in metrics if name != "exact_match")
+    yield from (key for key in _CHANGES if task.get(key))
+
+
+def _metrics(task: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The metrics, of which one is exact_match as it is computed here."""
+    listed = listing(task.get("metric_list"), "metric_list") or [{"metric": "exact_match"}]
+    metrics = [mapping(one, "metric") for one in listed]
+    names = [worded(one.get("metric"), "name of a metric") for one in metrics]
+    if "exact_match" not in names:
+        raise UnfitError(f"metric {', '.join(names)}")
+    odd = [key for one in metrics for key in one if one["metric"] == "exact_match" and one[key] and key not in _METRIC]
+    if odd:
+        raise UnfitError(f"metric exact_match with {odd[0]}")
+    return metrics
 
 
 def _rendered(template: str, row: Mapping[str, Any]) -> str:
     """The template, or the field of the document that it names."""
     if template.isidentifier() and template not in row:
-        raise TemplateError(f"document without {template}")
-    return str(row[template]) if template in row else filled(template, row)
-
-
-def _ignores_case(task: Mapping[str, Any]) -> bool:
-    return any(isinstance(one, dict) and one.get("ignore_case") for one in task.get("metric_list") or [])
+        raise UnfitError(f"document without {template}")
+    return worded(row[template], template) if template in row else filled(template, row)
 
 
 def _parameters(task: Mapping[str, Any]) -> dict[str, Any]:
-    given = task.get("generation_kwargs") or {}
+    given = mapping(task.get("generation_kwargs"), "generation_kwargs")
+    odd = next((key for key in given if key not in _GENERATION), None)
+    if odd is not None:
+        raise UnfitError(f"generation_kwargs with {odd}")
     until = given.get("until")
     said = {
         "max_tokens": given.get("max_gen_toks"), "stop": [until] if isinstance(until, str) else until,
         "temperature": given.get("temperature", None if given.get("do_sample") else 0.0), "top_p": given.get("top_p"),
     }  # fmt: skip
+    require_types(said)
     return {key: value for key, value in said.items() if value is not None}
 
 

@@ -14,12 +14,18 @@ import orjson
 from monitor.errors import UsageError
 from monitor.suites.importers.imported import Rows, require_alone
 from monitor.suites.importers.promptfoo_asserts import oracle_of
-from monitor.suites.importers.texts import TemplateError, document, filled
+from monitor.suites.importers.texts import UnfitError, document, filled, keys_of, listing, mapping, worded
+from monitor.suites.reading import MAX_CASES
 
 MAX_COMBINATIONS = 10_000
-_CHANGES = (
-    "transform", "transformVars", "postprocess", "threshold", "assertScoringFunction", "provider", "prefix", "suffix",
-)  # fmt: skip
+# All else changes what is asked or how it is graded, or may do so in a later version of promptfoo.
+_TOP = frozenset({
+    "$schema", "description", "tags", "prompts", "providers", "targets", "tests", "defaultTest", "outputPath",
+    "sharing", "writeLatestResults",
+})  # fmt: skip
+_TEST = frozenset({"description", "vars", "assert", "metadata", "options"})
+_OPTIONS = frozenset({"rubricPrompt", "factuality"})
+_FILES = (("file://", "exec:", "http"), (".txt", ".json"))
 
 
 class Promptfoo:
@@ -29,7 +35,7 @@ class Promptfoo:
 
     def recognises(self, text: str) -> bool:
         """Whether this is a configuration of promptfoo."""
-        return {"prompts", "tests"} <= document(text).keys()
+        return {"prompts", "tests"} <= keys_of(text)
 
     def read(self, text: str, beside: str | None) -> Rows:
         """Read the product of prompts and tests."""
@@ -38,50 +44,71 @@ class Promptfoo:
         prompts, tests = config.get("prompts"), config.get("tests")
         if not isinstance(tests, list):
             raise UsageError("`tests` is no list: files of tests are not read; write them into the configuration")
-        default = config.get("defaultTest") if isinstance(config.get("defaultTest"), dict) else {}
+        for key in (key for key in config if key not in _TOP):
+            found.leave(key, f"{key} of the configuration")
         listed = prompts if isinstance(prompts, list) else [prompts]
-        for (at, prompt), (number, test) in itertools.product(enumerate(listed), enumerate(tests)):
-            where = f"tests[{number}]" if len(listed) == 1 else f"prompts[{at}] x tests[{number}]"
-            try:
-                _case(found, where, prompt, default or {}, test)
-            except TemplateError as error:
-                found.leave(where, str(error))
+        if len(listed) * len(tests) > MAX_CASES:
+            raise UsageError(f"more than {MAX_CASES} pairs of a prompt and a test; split the file")
+        pairs = (
+            (f"tests[{number}]" if len(listed) == 1 else f"prompts[{at}] x tests[{number}]", (prompt, test))
+            for (at, prompt), (number, test) in itertools.product(enumerate(listed), enumerate(tests))
+        )
+        found.each(pairs, lambda where, pair: _cases(found, where, pair[0], config.get("defaultTest"), pair[1]))
         return found
 
 
-def _case(found: Rows, where: str, prompt: Any, default: Mapping[str, Any], test: Any) -> None:
+def _cases(found: Rows, where: str, prompt: Any, default: Any, test: Any) -> None:
     if not isinstance(test, dict):
-        raise TemplateError("test that is a file or no object")
-    text = prompt.get("raw") if isinstance(prompt, dict) else prompt
-    if not isinstance(text, str) or text.startswith(("file://", "exec:", "http")) or text.endswith((".txt", ".json")):
-        raise TemplateError("prompt that is a file or a function")
-    options = {**default, **(default.get("options") or {}), **test, **(test.get("options") or {})}
-    changed = next((key for key in _CHANGES if key in options), None)
-    if changed is not None:
-        raise TemplateError(f"test with {changed}")
-    asserts = [*(default.get("assert") or []), *(test.get("assert") or [])]
-    for values in _expanded({**(default.get("vars") or {}), **(test.get("vars") or {})}):
-        oracles = []
-        for one in asserts:
-            try:
-                oracles.append(oracle_of(one, values))
-            except TemplateError as error:
-                found.leave(where, str(error))
+        raise UnfitError("test that is a file or no object")
+    text, both = _prompt(prompt), (_looked_at(default, "defaultTest"), _looked_at(test, "test"))
+    named, tagged = worded(test.get("description") or where, "description"), _merged(both, "metadata").get("tag")
+    asserts = [one for side in both for one in listing(side.get("assert"), "assert")]
+    for values in _expanded(_merged(both, "vars")):
         found.add(where, {
-            "id": str(test.get("description") or where), "messages": _messages(filled(text, values)),
-            "oracles": oracles, "tags": [str(test["metadata"]["tag"])] if "tag" in (test.get("metadata") or {}) else [],
+            "id": named, "messages": _messages(filled(text, values)),
+            "oracles": _oracles(found, where, asserts, values),
+            "tags": [] if tagged is None else [worded(tagged, "tag")],
         })  # fmt: skip
+
+
+def _oracles(found: Rows, where: str, asserts: list[Any], values: Mapping[str, Any]) -> list[dict[str, Any]]:
+    made: list[dict[str, Any]] = []
+    found.each(((where, one) for one in asserts), lambda _, one: made.append(oracle_of(one, values)))
+    return made
+
+
+def _prompt(given: Any) -> str:
+    text = given.get("raw") if isinstance(given, dict) else given
+    if not isinstance(text, str) or text.startswith(_FILES[0]) or text.endswith(_FILES[1]):
+        raise UnfitError("prompt that is a file or a function")
+    return text
+
+
+def _looked_at(given: Any, what: str) -> dict[str, Any]:
+    """A test, when all that it says can be taken over."""
+    test = mapping(given, what)
+    odd = [key for key in test if key not in _TEST]
+    odd += [key for key in mapping(test.get("options"), "options") if key not in _OPTIONS]
+    if odd:
+        raise UnfitError(f"{what} with {odd[0]}")
+    return test
+
+
+def _merged(both: tuple[dict[str, Any], dict[str, Any]], key: str) -> dict[str, Any]:
+    return {name: one for side in both for name, one in mapping(side.get(key), key).items()}
 
 
 def _expanded(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Every combination, where a variable is a list."""
     many = {key: value if isinstance(value, list) else [value] for key, value in values.items()}
+    if not all(many.values()):
+        raise UnfitError("variable that is an empty list")
     if math.prod(map(len, many.values())) > MAX_COMBINATIONS:
-        raise TemplateError(f"test with more than {MAX_COMBINATIONS} combinations of variables")
+        raise UnfitError(f"test with more than {MAX_COMBINATIONS} combinations of variables")
     for chosen in itertools.product(*many.values()):
         made = dict(zip(many, chosen, strict=True))
         if any(isinstance(one, str) and one.startswith("file://") for one in made.values()):
-            raise TemplateError("variable that is a file")
+            raise UnfitError("variable that is a file")
         yield made
 
 
