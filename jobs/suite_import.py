@@ -10,7 +10,7 @@ from jobs.settings import read_text
 from jobs.suite_files import from_file, keep
 from jobs.suite_store import SuiteStore
 from jobs.terminal import show_document
-from monitor.errors import UsageError
+from monitor.errors import ConfigError, UsageError
 from monitor.suites.case import Suite
 from monitor.suites.importers.catalogue import AUTO, imported
 from monitor.suites.importers.imported import Imported
@@ -22,8 +22,14 @@ _YAML = (".yaml", ".yml")
 
 
 def validate(path: Path, *, as_json: bool) -> int:
-    """Look at a suite and say what is in it. Raises ConfigError with all mistakes."""
-    suite = from_file(path)
+    """Look at a suite and say what is in it. Raises ConfigError with all mistakes; `as_json` shows them as well."""
+    try:
+        suite = from_file(path)
+    except ConfigError as error:
+        if as_json:
+            show_document({"problems": [{"path": one.path, "message": one.message, "suggestion": one.suggestion}
+                                        for one in error.problems]})  # fmt: skip
+        raise
     document = _summary(suite)
     if as_json:
         show_document(document)
@@ -47,6 +53,8 @@ def take(
         require_writable(out)
     kind, found = _read(path, form, beside, name or path.stem)
     if not found.suite.cases and not found.suite.generated:
+        if as_json:
+            show_document(_document(kind, found))
         places = "".join(f"\n{line}" for line in _places(found)) if report else ""
         raise UsageError(f"{path}: no case could be imported: {_counted(found) or 'there is none'}{places}")
     if out is not None:

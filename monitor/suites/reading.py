@@ -6,6 +6,7 @@ family. YAML: a mapping with ``name``, ``defaults``, ``cases`` and ``generated``
 
 import hashlib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 import orjson
@@ -155,14 +156,12 @@ def _suite(head: Any, rows: Iterator[tuple[str, Any]], name: str, tell: Told) ->
         if isinstance(row, dict) and set(row) == {"generated"}:
             generated.extend(_generated(row["generated"], place, defaults, tell))
             continue
-        try:
-            case = case_of(row, number, place, defaults, tell)
-        except RowError:
-            continue
-        if case.case_id in seen:
-            tell(Problem(f"{place}.id", f"another case has the id {case.case_id!r}"))
-        seen.add(case.case_id)
-        cases.append(case)
+        case_id = str(row.get("id", number)) if isinstance(row, Mapping) else place
+        if case_id in seen:
+            tell(Problem(f"{place}.id", f"another case has the id {case_id!r}"))
+        seen.add(case_id)
+        with suppress(RowError):
+            cases.append(case_of(row, number, place, defaults, tell))
     if len(cases) > MAX_CASES:
         tell(Problem("cases", f"more than {MAX_CASES}", "split the suite"))
     return named(str(head.get("name") or name), tuple(cases), tuple(generated))

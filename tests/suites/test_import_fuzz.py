@@ -207,6 +207,8 @@ def test_refusals_name_the_remedy_the_places_and_the_file_once(tmp_path: Path) -
     told = str(run(str(source), *out, "--format", "bfcl", "--report-unsupported").exception)
     assert "line 1: row that is neither a question" in told
     assert "line 2: line that is not JSON" in told
+    as_json = orjson.loads(run(str(source), *out, "--format", "bfcl", "--json").stdout)
+    assert [one["where"] for one in as_json["unsupported_at"]] == ["line 2", "line 1"]
     assert not (tmp_path / "o.jsonl").exists()
 
 

@@ -207,12 +207,13 @@ async def test_only_who_needs_no_words_judges_a_private_run(tmp_path: Path) -> N
     record = replace(record, exchanges=tuple(replace(one, usage=usage) for one in record.exchanges))
     golden = golden_side([record], FakeScorer(), ())
     assert golden.views == {}
-    found = judge(endpoint(), [record], golden, [made() for made in (catalogues().detectors or {}).values()], at=AT)
+    detectors = [made() for made in (catalogues().detectors or {}).values()]
+    found = judge(endpoint(), [record], golden, detectors, at=AT)
     assert {one.detector for one in found} == {"availability", "suite"}
     spoken = replace(record, exchanges=tuple(
         replace(one, request=replace(one.request, messages=({"role": "user", "content": "hi"},)))
         for one in record.exchanges if one.request
     ))  # fmt: skip
-    heard = {one.detector for one in judge(endpoint(), [spoken], golden_side([spoken], FakeScorer(), ()),
-                                           [made() for made in (catalogues().detectors or {}).values()], at=AT)}  # fmt: skip
+    seen = golden_side([spoken], FakeScorer(), ())
+    heard = {one.detector for one in judge(endpoint(), [spoken], seen, detectors, at=AT)}
     assert {"accounting", "shape", "faults"} <= heard  # so the assertion above can fail

@@ -107,7 +107,7 @@ def test_all_mistakes_are_told_at_once_and_two_cases_of_one_id_are_one() -> None
     bad = '{"id": 1, "prompt": "", "oracles": []}\n{"id": 1, "prompt": "a", "repeats": "x", "oracles": []}'
     with pytest.raises(ConfigError) as caught:
         read_suite(bad, "a.jsonl", name="x")
-    assert len(caught.value.problems) == 4
+    assert len(caught.value.problems) == 5
     same = '{"id": 1, "prompt": "a", "oracles": [{"kind": "exact", "value": "x"}]}\n' * 2
     with pytest.raises(ConfigError, match="another case has the id"):
         read_suite(same, "a.jsonl", name="x")
@@ -168,4 +168,6 @@ def test_validate_says_what_is_in_a_file(tmp_path: Path) -> None:
     found = orjson.loads(result.stdout)
     assert (found["cases"], found["answers"], found["python"]) == (1, 3, ["acme.checks:fine"])
     path.write_bytes(b'{"prompt": 3}')
-    assert isinstance(CliRunner().invoke(build(), ["suite", "validate", str(path)]).exception, ConfigError)
+    wrong = CliRunner().invoke(build(), ["suite", "validate", str(path), "--json"])
+    assert isinstance(wrong.exception, ConfigError)
+    assert [one["path"] for one in orjson.loads(wrong.stdout)["problems"]] == ["line 1.messages", "line 1.oracles"]
