@@ -123,7 +123,6 @@ class WantsSamples(Protocol):
     @property
     def draws(self) -> int:
         """How many golden answers to each prompt."""
-        ...
 
 
 @runtime_checkable
@@ -135,10 +134,7 @@ class NeedsNoWords(Protocol):
 
 @runtime_checkable
 class JudgesAlone(Protocol):
-    """A detector that looks back, and judges without earlier runs too.
-
-    ``Verdict.details["n_before"]`` says of how many it made use.
-    """
+    """A detector that looks back and judges without earlier runs too; ``details["n_before"]`` says how many it used."""
 
     judges_alone: ClassVar[bool]
 
