@@ -1,12 +1,17 @@
 """Fixtures that several folders share."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from jobs.golden import default_home, ensure_golden
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # As in a background job of a shell. Tests press Ctrl-C, and processes that they start inherit what is ignored here.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # One run of the tests is like the next; look further with `pytest --hypothesis-profile=default`.
 settings.register_profile("same", derandomize=True)
