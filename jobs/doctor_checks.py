@@ -10,26 +10,31 @@ from jobs.alive import alerts_spool, judge_spool, traffic_spool
 from jobs.doctor import Check
 from jobs.health import health
 from jobs.secret_files import WithSecretFiles
-from jobs.settings import load_known
+from jobs.settings import load_known, load_where
 from jobs.version import version
+from monitor.errors import ConfigError
 from monitor.ports import Clock
 from storage.migrations import MIGRATIONS
 
 
 def checks(path: Path, environ: Mapping[str, str], clock: Clock, store_url: str | None) -> Sequence[Check]:
-    """The checks, those first that others build on.
+    """The checks, those first that others build on. Mistakes in the configuration are what the first of them finds.
 
     Raises
     ------
     UsageError, ConfigError
-        When the configuration cannot be read: that is then what is wrong.
+        When nothing of the configuration can be read: that is then what is wrong.
     """
-    known = WithSecretFiles(environ, path.parent)
-    config = load_known(path, known, detectors=False)
+    known, mistakes = WithSecretFiles(environ, path.parent), None
+    try:
+        config = load_known(path, known, detectors=False)
+    except ConfigError as error:
+        config, mistakes = load_where(path, known, error), error
     root, spool = Path(machine.__file__).resolve().parents[1], Path(config.agent.spool)
     listening = {"store": config.store.listen, "dashboard": config.dashboard.listen}
     names = [] if store_url is None else ["agent", "judge"]  # the others may be on another machine
     return (
+        partial(service.configuration, path, mistakes),
         machine.python,
         partial(machine.packages, tested=machine.constraints(root / "constraints.txt")),
         partial(machine.names, root),

@@ -12,13 +12,24 @@ import httpx
 from jobs.doctor import Finding, Status
 from jobs.trust import trusting
 from monitor.config_types import Config
-from monitor.errors import GoldenError, StoreError
+from monitor.errors import ConfigError, GoldenError, StoreError
 from monitor.ports import Clock
 
 CLOCK_WARNS_S, CLOCK_FAILS_S = 2.0, 30.0
 """Offset between two machines; the Date header has whole seconds, so less than one says nothing."""
 MUCH_WAITS = 10_000
 _LIMIT_S = 5.0
+
+
+def configuration(path: Path, mistakes: ConfigError | None) -> Iterator[Finding]:
+    """The configuration file itself. With mistakes, other checks look at where the service is and at no endpoint."""
+    if mistakes is None:
+        yield Finding(check="configuration", subject=str(path), status="ok", seen="valid")
+    else:
+        yield Finding(
+            check="configuration", subject=str(path), status="failed", seen=str(mistakes),
+            remedy="mend it (`weighmaster check` says when it is right); processes go on with what they read before",
+        )  # fmt: skip
 
 
 def keys(config: Config, exposed: Iterable[Path]) -> Iterator[Finding]:

@@ -75,10 +75,14 @@ def load_service(path: Path, environ: Mapping[str, str]) -> Config:
     try:
         return load_config(path, environ, detectors=False)
     except ConfigError as error:
-        known = WithSecretFiles(environ, path.parent)
-        config = load(_where(path, error), known, catalogues(detectors=False), source=str(path))
+        config = load_where(path, WithSecretFiles(environ, path.parent), error)
         log.warning("%s\n(only %s are read of it)", error, ", ".join(_WHERE))
         return config
+
+
+def load_where(path: Path, known: Mapping[str, str], error: ConfigError) -> Config:
+    """Of a file with the mistakes `error`, the parts that say where a service is. Raises ConfigError as above."""
+    return load(_where(path, error), known, catalogues(detectors=False), source=str(path))
 
 
 def _where(path: Path, error: ConfigError) -> str:

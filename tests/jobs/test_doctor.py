@@ -154,10 +154,17 @@ def test_a_store_that_is_not_there_and_a_secret_that_all_can_read(tmp_path: Path
     assert status[("keys", str(key))] == "warning"
 
 
-def test_a_bad_configuration_is_said_as_everywhere(tmp_path: Path) -> None:
-    (tmp_path / "weighmaster.yaml").write_text("endpoints: 3\n", encoding="utf-8")
+def test_a_bad_configuration_is_a_finding_beside_the_others(tmp_path: Path) -> None:
+    """The service goes on with its old one: whether it works is what somebody wants to know just then."""
+    path = tmp_path / "weighmaster.yaml"
+    path.write_text("endpoints: 3\n", encoding="utf-8")
+    found = [one for check in checks(path, {}, SystemClock(), "http://127.0.0.1:9") for one in check()]
+    assert (found[0].check, found[0].status) == ("configuration", "failed")
+    assert "endpoints" in found[0].seen
+    assert {"disk", "store", "processes"} <= {one.check for one in found}
+    path.write_text("store: 3\n", encoding="utf-8")
     with pytest.raises(ConfigError):
-        checks(tmp_path / "weighmaster.yaml", {}, SystemClock(), None)
+        checks(path, {}, SystemClock(), None)
 
 
 def test_the_table_shows_all_and_the_exit_code_follows_failures(capsys: pytest.CaptureFixture[str]) -> None:
