@@ -62,8 +62,9 @@ def run(config: Config, patterns: Sequence[str], terms: Terms, out: Path, *, as_
 
             async def audit(entry: EndpointConfig, client: Client) -> None:
                 one = audits[entry.endpoint.name]
-                finished.append(await one.run(client, seed=secrets.randbits(31), keep=_keeper(folder, entry)))
-                _keep(finished[-1], folder)
+                found = await one.run(client, seed=secrets.randbits(31), keep=_keeper(folder, entry))
+                _keep(found, folder)
+                finished.append(found)
 
             run_loop(each(entries, audit))
     except KeyboardInterrupt:

@@ -87,8 +87,7 @@ def views_in(path: Path) -> dict[str, GoldenView]:
 
 def verdicts_in(path: Path) -> list[Verdict]:
     """Verdicts in a file that `keep_judged` wrote, in the order of writing; none where there is no file."""
-    told = orjson.loads(path.read_bytes()) if path.exists() else []
-    return [decode(Verdict, encode(one)) for one in told]
+    return list(decode(tuple[Verdict, ...], path.read_bytes())) if path.exists() else []
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

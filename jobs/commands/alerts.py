@@ -50,8 +50,9 @@ def try_route(
 ) -> None:
     """Send a message that says that it is a test; exit 3 when the route does not take it."""
     from jobs.alert_desk import tried  # noqa: PLC0415
+    from jobs.settings import load_config  # noqa: PLC0415
 
-    raise typer.Exit(tried(_load(config), route))
+    raise typer.Exit(tried(load_config(config, os.environ, detectors=False), route))
 
 
 def ack(

@@ -42,6 +42,9 @@ def mean_below(x: ArrayLike, *, null: float, upper: float) -> EProcess:
     return score_process(null - values, upper - null)
 
 
+_TINY = 1e-200
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CappedMean:
     """Bounds of a capped mean that hold at every look; ``high`` is None while no upper end is known."""
@@ -70,7 +73,8 @@ def capped_mean(x: ArrayLike, *, cap: float = 3.0, confidence: float = 0.95) -> 
     values = vector("x", x, low=0)
     inside("cap", cap, 1, np.inf)
     limit = np.log(2 / (1 - inside("confidence", confidence)))
-    most = float(values.max()) or 1.0
+    most = float(values.max())
+    most = most if most > _TINY else 1.0  # or the least mean looked at would be 0
 
     def above(m: float) -> bool:
         return bool(score_process(np.minimum(values / m, cap) - 1, 1.0).peak >= limit)

@@ -53,7 +53,7 @@ PRESETS: tuple[Preset, ...] = (
     _preset("k2vv-kimi-k2-thinking", "k2vv_tool_call_f1", 0.73, "tool_call_f1 >= 73%", _K2VV),
     _preset("k2vv-kimi-k2-0905", "k2vv_tool_call_f1", 0.80, "tool_call_f1 >= 80%", _K2VV),
     _preset("minimax-success", "minimax_query_success_rate", 1.0, "Query-Success-Rate 100%", _MINIMAX),
-    _preset("minimax-match", "minimax_tool_calls_match_rate", 0.97, "ToolCalls-Match-Rate about 98%, +-1%", _MINIMAX),
+    _preset("minimax-match", "minimax_tool_calls_match_rate", 0.98, "ToolCalls-Match-Rate about 98%, +-1%", _MINIMAX),
     _preset("minimax-trigger", "k2vv_tool_call_f1", 0.98, "Trigger Similarity >= 98%", _MINIMAX),
     _preset("minimax-schema", "minimax_schema_accuracy", 0.98, "Schema-Accuracy >= 98%", _MINIMAX),
     _preset("minimax-reasoning", "minimax_only_reasoning_rate", 0.0, "Error-Only-Reasoning-Rate 0%", _MINIMAX,

@@ -6,21 +6,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from html import unescape
-from pathlib import Path
 
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-import dashboard
 from dashboard.app import settings
 from dashboard.screen import screens
 from dashboard.session import Settings
 from tests.dashboard import scenes
+from tests.dashboard.opening import opened_page
 from tests.dashboard.scenes import DEGRADED, FAITHFUL, FAULTY, exchange
 from tests.dashboard.store import Record, stored
 
-APP = Path(dashboard.__file__).with_name("app.py")
 NAMES = [name for name, _ in screens()]
 ABOUT_ONE = {"endpoint": "name", "speed": "endpoint", "tools": "endpoint", "capabilities": "endpoint"}
 """Pages about one endpoint, and what the address calls it."""
@@ -38,16 +36,7 @@ def page(monkeypatch: pytest.MonkeyPatch) -> Open:
     """Open a page of the dashboard on the store at a URL, with parameters in its address."""
 
     def opened(url: str | None, name: str = "overview", /, **parameters: str | list[str]) -> AppTest:
-        monkeypatch.setattr("sys.argv", [str(APP), *(["--store-url", url] if url else [])])
-        monkeypatch.delenv("WEIGHMASTER_STORE_URL", raising=False)
-        shown = AppTest.from_file(APP, default_timeout=60)
-        for key, value in parameters.items():
-            shown.query_params[key] = value
-        if name != "overview":
-            shown.switch_page(f"screens/{name}.py")
-        shown.run()
-        assert not shown.exception
-        return shown
+        return opened_page(monkeypatch, url, name, parameters)
 
     return opened
 

@@ -141,6 +141,7 @@ def test_capped_mean_scales_and_ends_agree_with_the_tests() -> None:
 def test_capped_mean_of_few_or_equal_values() -> None:
     """Two values exclude no large mean; forty zeros exclude every mean above 0 but the least that is looked at."""
     assert capped_mean([0.1, 0.2]).high is None
-    nothing = capped_mean(np.zeros(40))
-    assert nothing.low == 0
-    assert nothing.high == pytest.approx(0, abs=1e-8)
+    for next_to_nothing in (0.0, 1e-310):
+        found = capped_mean(np.full(40, next_to_nothing))
+        assert found.low == 0
+        assert found.high == pytest.approx(0, abs=1e-8)

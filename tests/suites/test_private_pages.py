@@ -9,9 +9,7 @@ import httpx
 import numpy as np
 import pytest
 import streamlit as st
-from streamlit.testing.v1 import AppTest
 
-import dashboard
 from jobs.clock import SystemClock
 from monitor.detectors.suite import SuiteAnswers
 from monitor.incident import Incident
@@ -19,6 +17,7 @@ from monitor.results import Evidence, RunRecord, Verdict
 from monitor.suites.tally import tallies
 from probes.run import run_probe
 from probes.suite import PrivateSuite
+from tests.dashboard.opening import opened_page
 from tests.dashboard.store import stored
 from tests.dashboard.test_pages import drawn, texts
 from tests.detectors.made import endpoint
@@ -88,17 +87,9 @@ def test_no_page_says_a_word_and_the_overview_has_a_column_for_suites(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     st.cache_data.clear()
-    app = Path(dashboard.__file__).with_name("app.py")
-    monkeypatch.setattr("sys.argv", [str(app), "--store-url", url])
     pages = {}
     for name, parameters in PAGES.items():
-        shown = AppTest.from_file(app, default_timeout=60)
-        for key, value in parameters.items():
-            shown.query_params[key] = value
-        if name != "overview":
-            shown.switch_page(f"screens/{name}.py")
-        shown.run()
-        assert not shown.exception
+        shown = opened_page(monkeypatch, url, name, parameters)
         pages[name] = texts(shown) + drawn(shown) + "".join(str(one.value.to_csv()) for one in shown.dataframe)
     assert [name for name, text in pages.items() if CANARY in text or "Say " in text] == []
     assert [name for name, text in pages.items() if "acme/model" not in text] == []
