@@ -94,8 +94,11 @@ async def test_by_text_a_bad_cache_is_told_from_weights_by_what_its_choices_have
 
 
 async def test_an_unsure_name_is_worth_more_answers() -> None:
-    """A sixth of the error is the tokens': too near the limit of 0.2 for 32 answers."""
-    client = FakeEndpoint(noise=0.5, of_tokens=0.17)
+    """A quarter of the error is the tokens': too near the limit of 0.2 for 32 answers (0.15, give or take 0.08).
+
+    The error is simulated, with a seed of its own in each run: it has to be well within the doubt.
+    """
+    client = FakeEndpoint(noise=0.5, of_tokens=0.24)
     found = await audited(client, text_only=True)
     assert found.verdict.status == "fail"
     assert sum(request.temperature == 0 for request in client.asked) > 32
