@@ -11,7 +11,8 @@ from datetime import datetime
 
 from jobs.audit_report import Budget, Round, finding, spent_on
 from jobs.judging import GoldenSide, evidence_of, golden_side, judge
-from monitor.audit import AREAS, Area, Level, level_of, standing
+from monitor.audit import AREAS, REQUIRED, Area, Level, Sight, level_of, standing
+from monitor.config_types import ReferenceConfig
 from monitor.evidence import Card, verdict
 from monitor.ports import Client, Clock, Detector, Probe, Scorer
 from monitor.results import RunRecord, Tolerances, Verdict
@@ -51,7 +52,8 @@ class Audit:
     """One audit of one endpoint.
 
     ``ask`` makes the probe of the n-th round of a kind, with logprobs or (True) by text, None when all its prompts were
-    asked; ``look`` is what the golden side says of the records of a round; ``told`` hears of every round.
+    asked; ``look`` is what the golden side says of the records of a round; ``areas`` are those that it can see at all;
+    ``told`` hears of every round.
     """
 
     endpoint: Endpoint
@@ -63,6 +65,7 @@ class Audit:
     clock: Clock
     vantage: str
     version: str
+    areas: tuple[Area, ...] = REQUIRED
     concurrency: int = 4
     told: Callable[[Round], None] = lambda _round: None
     _records: list[RunRecord] = field(default_factory=list)
@@ -118,20 +121,20 @@ class Audit:
 
     def _probe(self) -> Probe | None:
         """The probe of the next round: of prompts that this audit has not asked, or an answer would count twice."""
-        kind = self._next_probe()
-        at = sum(record.run.probe == kind for record in self._records)
-        return self.ask[kind](at, any(map(_refuses_logprobs, self._records)) or self._level == "text")
+        by_text = any(map(_refuses_logprobs, self._records)) or self._level == "text"
+        asked = [record.run.probe for record in self._records]
+        probes = (self.ask[kind](asked.count(kind), by_text) for kind in self._wanted(asked))
+        return next((probe for probe in probes if probe is not None), None)
 
     @property
     def _level(self) -> Level | None:
         return level_of(evidence_of(self.endpoint, self._records, self._golden))
 
-    def _next_probe(self) -> str:
-        """What the undecided area needs; while both are open, weights twice and then in turns."""
-        asked = [record.run.probe for record in self._records]
+    def _wanted(self, asked: Sequence[str]) -> list[str]:
+        """What the undecided areas need, most urgent first; while both are open, weights twice and then in turns."""
         undecided = self._rounds[-1].standing.open if self._rounds and not self._failed else ("weights",)
         wanted = [_ASKED_FOR[area] for area in undecided] or list(_ASKED_FOR.values())
-        return min(wanted, key=lambda kind: max(0, asked.count(kind) - _AHEAD[kind]) - (kind == "greedy") / 2)
+        return sorted(wanted, key=lambda kind: max(0, asked.count(kind) - _AHEAD[kind]) - (kind == "greedy") / 2)
 
     def _look(self, at: datetime) -> None:
         """Judge all that is there by now."""
@@ -140,12 +143,12 @@ class Audit:
         verdicts = judge(self.endpoint, self._records, self._golden, self.detectors, at=at)
         self._rounds.append(Round(
             spent=spent_on(self.endpoint, self._records, self._golden.views), verdicts=verdicts,
-            standing=standing(verdicts, alpha=self.alpha),
+            standing=standing(verdicts, alpha=self.alpha, areas=self.areas),
         ))  # fmt: skip
 
     def _end(self, at: datetime) -> Audited:
         evidence = evidence_of(self.endpoint, self._records, self._golden)
-        conclusion = finding(self._rounds, self._level, self.alpha, self.budget)
+        conclusion = finding(self._rounds, Sight(level=self._level, areas=self.areas), self.alpha, self.budget)
         return Audited(
             endpoint=self.endpoint, verdict=verdict(CARD, conclusion, evidence, at), rounds=tuple(self._rounds),
             records=tuple(self._records), captures=tuple(self._captures), golden=self._golden,
@@ -155,6 +158,11 @@ class Audit:
 def looking(scorer: Scorer, tolerances: Tolerances | None) -> Callable[[Sequence[RunRecord]], GoldenSide]:
     """What `Audit.look` is with a golden engine."""
     return lambda records: golden_side(records, scorer, (), tolerances=tolerances)
+
+
+def visible(reference: ReferenceConfig) -> tuple[Area, ...]:
+    """What an audit against `reference` can see: to judge a sampler takes whole distributions, so weights at hand."""
+    return REQUIRED if reference.engine == "torch" else ("weights",)
 
 
 def listens_to(detector: Detector) -> bool:

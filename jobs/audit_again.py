@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from jobs import evidence_folder
-from jobs.audit import KIND, Audit, listens_to, looking
+from jobs.audit import KIND, Audit, listens_to, looking, visible
 from jobs.audit_report import Budget
 from jobs.clock import SystemClock
 from jobs.endpoints_now import INTERRUPTED, exit_code, interruptible
@@ -198,7 +198,7 @@ def _audited(config: Config, verdict: Verdict, probed: Probed, scorer: Scorer | 
     audit = Audit(
         endpoint=probed.endpoint, look=looking(scorer, tolerances_for(reference, scorer.fingerprint)),
         detectors=[one for one in config.detectors if listens_to(one)],
-        ask={}, alpha=math.exp(-(verdict.threshold or 0.0)),
+        areas=visible(reference), ask={}, alpha=math.exp(-(verdict.threshold or 0.0)),
         budget=Budget(tokens=verdict.details["budget_tokens"], usd=verdict.details["budget_usd"]),
         clock=SystemClock(), vantage=config.vantage, version=version(),
     )  # fmt: skip

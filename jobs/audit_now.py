@@ -1,34 +1,29 @@
 """``weighmaster audit``: audits some endpoints now."""
 
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 
 from jobs import evidence_folder
-from jobs.audit import Audit, Audited, listens_to, looking
+from jobs.audit import Audit, Audited, listens_to, looking, visible
+from jobs.audit_questions import known_prompts, questions
 from jobs.audit_report import Budget, Round
 from jobs.audit_table import audit_row, audit_table
 from jobs.clock import SystemClock
 from jobs.endpoints_now import INTERRUPTED, chosen, each, exit_code, interruptible, require_references, scorers
 from jobs.event_loop import run as run_loop
 from jobs.pipeline import Judged, Probed
-from jobs.settings import catalogues
 from jobs.terminal import show, show_json
 from jobs.tolerances import tolerances_for
 from jobs.version import version
 from monitor.config_types import Config, EndpointConfig
 from monitor.errors import UsageError
-from monitor.ports import Client, Probe, Scorer
+from monitor.ports import Client, Scorer
 from monitor.results import RunRecord
 from monitor.types import Capture
-from probes.prompt_pool import N_PROMPTS
-
-PER_ROUND = 8
-"""Requests of a round."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,32 +78,11 @@ def made(
     return Audit(
         endpoint=entry.endpoint, look=looking(scorer, tolerances_for(config.references[name], scorer.fingerprint)),
         detectors=[one for one in config.detectors if listens_to(one)],
-        ask=questions(text_only=terms.text_only), alpha=terms.alpha, budget=terms.budget, clock=SystemClock(),
+        ask=questions(text_only=terms.text_only, chosen=known_prompts(scorer, name)),
+        areas=visible(config.references[name]), alpha=terms.alpha, budget=terms.budget, clock=SystemClock(),
         vantage=config.vantage, version=version(), concurrency=config.agent.concurrency,
         told=told,
     )  # fmt: skip
-
-
-def questions(*, text_only: bool) -> dict[str, Callable[[int, bool], Probe | None]]:
-    """What makes the probe of the n-th round of a kind: few tokens, since one may stop after each round.
-
-    Each kind has a half of the pool for itself: an audit asks no prompt twice.
-    """
-    kinds: Mapping[str, Any] = catalogues(detectors=False).probes
-    starts = {"greedy": 0, "sample": N_PROMPTS // 2}
-
-    def made(kind: str, at: int, options: Mapping[str, Any]) -> Probe | None:
-        asked = at * PER_ROUND
-        if asked + PER_ROUND > N_PROMPTS // 2:
-            return None
-        probe: Probe = kinds[kind](prompts=PER_ROUND, skip=starts[kind] + asked, **options)
-        return probe
-
-    def greedy(at: int, by_text: bool) -> Probe | None:
-        # With logprobs every token says much, and other prompts say more than longer answers; text says little.
-        return made("greedy", at, {"tokens": 12, "top_k": None} if text_only or by_text else {"tokens": 4})
-
-    return {"greedy": greedy, "sample": lambda at, _: made("sample", at, {"per_prompt": 1, "tokens": 24})}
 
 
 def _keep(one: Audited, folder: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from monitor.audit import AREAS, BLIND, Level, Standing
+from monitor.audit import AREAS, Sight, Standing
 from monitor.evidence import Finding
 from monitor.results import GoldenView, RunRecord, Verdict
 from monitor.types import Endpoint, Exchange
@@ -93,7 +93,7 @@ def _first_known(*counts: float | None) -> int:
     return int(next(count for count in counts if count is not None))
 
 
-def finding(rounds: Sequence[Round], level: Level | None, alpha: float, budget: Budget) -> Finding:
+def finding(rounds: Sequence[Round], sight: Sight, alpha: float, budget: Budget) -> Finding:
     """What the audit's verdict says after its last round."""
     last = rounds[-1]
     # What was beyond 1 / alpha once is rejected, whatever was asked afterwards to name the cause.
@@ -103,28 +103,29 @@ def finding(rounds: Sequence[Round], level: Level | None, alpha: float, budget: 
         stand = replace(stand, status="fail", cause=stand.cause or failed.cause)
     heard = {one.detector: one for one in last.verdicts if one.detector in AREAS}
     main = _main(heard, stand)
-    nothing = "no_answers" if level is None else "undecided"
+    nothing = "no_answers" if sight.level is None else "undecided"
     cause = stand.cause.cause if stand.cause else (None if stand.status == "pass" else nothing)
     return Finding(
-        status=stand.status, cause=cause, reason=_reason(stand, last, level, budget, main), effect=stand.log_e,
+        status=stand.status, cause=cause, reason=_reason(stand, last, sight, budget, main), effect=stand.log_e,
         n=spent.n_requests, threshold=math.log(1 / alpha), log_e=stand.log_e,
         mde=None if main is None else main.mde, band=None if main is None else main.band,
-        details=_details(rounds, level, heard, main, budget),
+        details=_details(rounds, sight, heard, main, budget),
     )  # fmt: skip
 
 
-def _reason(stand: Standing, last: Round, level: Level | None, budget: Budget, main: Verdict | None) -> str:
+def _reason(stand: Standing, last: Round, sight: Sight, budget: Budget, main: Verdict | None) -> str:
     spent = last.spent
     money = "" if spent.usd is None else f", {spent.usd:.4f} USD"
     cost = f"{spent.n_requests} requests, {spent.tokens} tokens{money}"
-    if level is None:
+    if sight.level is None:
         return f"no complete answer after {cost}: {spent.ends}"
     if stand.status == "fail":
         told = f"{stand.cause.cause}: {stand.cause.reason}" if stand.cause else "all evidence together, no single cause"
         return f"{told} ({cost})"
     if stand.status == "pass":
         size = "" if main is None or main.mde is None else f"; {main.mde:.2g} {main.unit} off golden would have shown"
-        return f"weights and sampler are as they should be ({cost}){size}; this level cannot see: {BLIND[level]}"
+        fine = f"{' and '.join(sight.areas)} are as they should be"
+        return f"{fine} ({cost}){size}; this level cannot see: {sight.blind_to}"
     why = "its budget is used up" if budget.is_used_up(spent) else "the endpoint stopped answering or all was asked"
     undecided = [one for one in last.verdicts if AREAS.get(one.detector) in stand.open]
     reasons = "; ".join(f"{one.detector}: {one.reason}" for one in undecided)
@@ -139,11 +140,11 @@ def _main(heard: Mapping[str, Verdict], stand: Standing) -> Verdict | None:
 
 
 def _details(
-    rounds: Sequence[Round], level: Level | None, heard: dict[str, Verdict], main: Verdict | None, budget: Budget
+    rounds: Sequence[Round], sight: Sight, heard: dict[str, Verdict], main: Verdict | None, budget: Budget
 ) -> dict[str, Any]:
     spent = rounds[-1].spent
     return {
-        "level": level, "blind_to": BLIND[level] if level else None, "n_requests": spent.n_requests,
+        "level": sight.level, "areas": list(sight.areas), "blind_to": sight.blind_to, "n_requests": spent.n_requests,
         "tokens_in": spent.tokens_in, "tokens_out": spent.tokens_out, "usd": spent.usd, "budget_tokens": budget.tokens,
         "budget_usd": budget.usd,
         "path": [[one.spent.tokens_out, _rounded(one.standing.log_e)] for one in rounds],

@@ -35,6 +35,23 @@ BLIND: dict[Level, str] = {
 }
 """What an audit of each level cannot see."""
 
+_NO_SAMPLER = "the sampler, because this reference knows no whole distributions"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sight:
+    """What an audit can see: ``level`` by what the endpoint gives (None: nothing yet), ``areas`` by its reference."""
+
+    level: Level | None
+    areas: tuple[Area, ...] = REQUIRED
+
+    @property
+    def blind_to(self) -> str | None:
+        """What it cannot see; None before there is an answer."""
+        if self.level is None:
+            return None
+        return BLIND[self.level] if "sampler" in self.areas else f"{_NO_SAMPLER}; {BLIND[self.level]}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
@@ -51,16 +68,17 @@ class Standing:
         return self.status == "fail" or not self.open
 
 
-def standing(verdicts: Sequence[Verdict], *, alpha: float) -> Standing:
+def standing(verdicts: Sequence[Verdict], *, alpha: float, areas: Sequence[Area] = REQUIRED) -> Standing:
     """Join `verdicts` of one endpoint.
 
     *Fail* when the mean e-value reaches ``1 / alpha``, or when prompt-token counts, which have no chance in them, are
-    wrong. An area is decided when one of its detectors passes and none is suspect. *Pass* when all of `REQUIRED` are.
+    wrong. An area is decided when one of its detectors passes and none is suspect. *Pass* when all of `areas` are,
+    which are those that the golden side can see.
     """
     heard = [verdict for verdict in verdicts if verdict.detector in AREAS]
     log_e = joint_log_e(heard)
     certain = any(verdict.status == "fail" and AREAS[verdict.detector] == "prompt" for verdict in heard)
-    undecided = tuple(area for area in REQUIRED if not _decided(area, heard))
+    undecided = tuple(area for area in areas if not _decided(area, heard))
     cause = explain(heard)
     if certain or (log_e is not None and log_e >= math.log(1 / alpha)):
         return Standing(status="fail", cause=cause, log_e=log_e, open=())

@@ -18,7 +18,8 @@ from monitor.types import Exchange, Request
 from monitor.wire.usage import read_usage
 from probes.ask import measured
 from probes.cost import Cost, cost_of
-from probes.prompt_pool import pool_prompts
+from probes.prompt_pool import prompts_of
+from probes.prompts import Conversation
 
 _OPTIONAL = ("seed", "reasoning_off", "top_logprobs")
 
@@ -41,12 +42,14 @@ class Greedy:
     top_k: int | None = 20
     """Alternatives to ask for at each position; none asks for text only."""
     skip: int = 0
-    """Prompts of the seed's order that were asked before."""
+    """Prompts of the order that were asked before."""
+    chosen: tuple[str, ...] = ()
+    """Prompts to ask in this order, by name (`pool-17`), the same in every run: those that a pack knows."""
 
     def __post_init__(self) -> None:
         if self.tokens < 1 or (self.top_k is not None and self.top_k < 1):
             raise ValueError("`tokens` and `top_k` must be at least 1 (`top_k` may be none)")
-        pool_prompts(self.prompts, 0, skip=self.skip)
+        self._prompts(0)
 
     def requests(self, seed: int) -> tuple[Request, ...]:
         """Build the requests; `seed` chooses the prompts."""
@@ -55,8 +58,11 @@ class Greedy:
                 prompt_id=prompt_id, messages=messages, max_tokens=self.tokens, temperature=0.0, seed=seed,
                 top_logprobs=self.top_k, stream=False, optional=_OPTIONAL,
             )
-            for prompt_id, messages in pool_prompts(self.prompts, seed, skip=self.skip).items()
+            for prompt_id, messages in self._prompts(seed).items()
         )  # fmt: skip
+
+    def _prompts(self, seed: int) -> dict[str, Conversation]:
+        return prompts_of(self.chosen, self.prompts, seed, skip=self.skip)
 
     def cost(self) -> Cost:
         """What one run costs at most."""

@@ -5,7 +5,7 @@ prompts with every seed. All want plain English prose of some length: answers of
 """
 
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from probes.prompts import Conversation
 
@@ -59,6 +59,18 @@ def named_prompts(names: Iterable[str]) -> dict[str, Conversation]:
     if wrong:
         raise ValueError(f"the pool has no prompt {wrong[0]!r}, only pool-0 to pool-{N_PROMPTS - 1}")
     return {name: _prompt(int(at)) for name, at in places.items()}
+
+
+def prompts_of(chosen: Sequence[str], n: int, seed: int, *, skip: int = 0) -> dict[str, Conversation]:
+    """Return `n` prompts behind the first `skip` of `chosen`, in that order; of `pool_prompts` where none are chosen.
+
+    Raises ValueError where there are not as many, or no prompt of such a name.
+    """
+    if not chosen:
+        return pool_prompts(n, seed, skip=skip)
+    if n < 1 or skip < 0 or skip + n > len(chosen):
+        raise ValueError(f"`chosen` has {len(chosen)} prompts, not {n} behind the first {skip}")
+    return named_prompts(chosen[skip : skip + n])
 
 
 def _prompt(at: int) -> Conversation:

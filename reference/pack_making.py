@@ -83,10 +83,7 @@ def record(
     if n_samples and any(prompt.tools for prompt in prompts):
         known_family(family)
     report(f"{len(prompts)} prompts, greedy answers of up to {max(lengths)} tokens")
-    greedy = engine.sample(
-        [prompt.ids for prompt in prompts], n=1, max_tokens=max(lengths), seed=seed, temperature=0.0
-    )
-    tasks = [_task(answer, length) for (answer,), length in zip(greedy, lengths, strict=True)]
+    tasks = _greedy(engine, prompts, lengths, seed=seed)
     scores = engine.score(tasks, top_k=top_k)
     samples = []
     if n_samples:
@@ -120,9 +117,20 @@ def _prompts(engine: LocalEngine, asked: Sequence[Request]) -> tuple[list[PackPr
     return prompts, [lengths[prompt.ids] for prompt in prompts]
 
 
-def _task(answer: Answer, length: int) -> ScoreTask:
-    ids = tuple(step.token_id for step in answer.steps[:length])
-    return ScoreTask(prompt_ids=answer.prompt_ids, completion_ids=ids)
+def _greedy(
+    engine: LocalEngine, prompts: Sequence[PackPrompt], lengths: Sequence[int], *, seed: int
+) -> list[ScoreTask]:
+    """The greedy answers, those of one length together: one token of most prompts is enough."""
+    tasks: dict[tuple[int, ...], ScoreTask] = {}
+    for length in sorted(set(lengths)):
+        ids = [prompt.ids for prompt, own in zip(prompts, lengths, strict=True) if own == length]
+        for (answer,) in engine.sample(ids, n=1, max_tokens=length, seed=seed, temperature=0.0):
+            tasks[answer.prompt_ids] = _task(answer)
+    return [tasks[prompt.ids] for prompt in prompts]
+
+
+def _task(answer: Answer) -> ScoreTask:
+    return ScoreTask(prompt_ids=answer.prompt_ids, completion_ids=tuple(step.token_id for step in answer.steps))
 
 
 def _positions(tasks: Sequence[ScoreTask], scores: Sequence[Scores]) -> list[PackPosition]:
@@ -139,7 +147,7 @@ def _samples(
 ) -> list[PackSample]:
     drawn = engine.sample([prompt.ids for prompt in prompts], n=n, max_tokens=length, seed=seed)
     answers = [(at, answer) for at, row in enumerate(drawn) for answer in row]
-    tasks = [_task(answer, length) for _, answer in answers]
+    tasks = [_task(answer) for _, answer in answers]
     return [
         PackSample(prompt=at, ids=task.completion_ids, finish=answer.finish, logprob=score.logprob, rank=score.rank,
                    entropy_nats=score.entropy_nats)

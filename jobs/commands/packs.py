@@ -33,7 +33,7 @@ def pack(
     samples: Annotated[int, typer.Option(help="Answers drawn to each prompt at temperature 1.", min=0)] = 0,
     sample_tokens: Annotated[int, typer.Option(help="Longest of them, tokens.", min=1)] = 64,
     variants: Annotated[str, typer.Option(help="Variants whose deviations to predict: all, none, or names.")] = "none",
-    probe: Annotated[list[str] | None, typer.Option(help="Probes whose prompts to record; default: logprobs.")] = None,
+    probe: Annotated[list[str] | None, typer.Option(help="Probes to record for; default: logprobs and greedy.")] = None,
     model: Annotated[str | None, typer.Option(help="Name to find the pack by; default: the folder's.")] = None,
     family: Annotated[str | None, typer.Option(help="How the model writes tool calls; default: by its name.")] = None,
     sign: Annotated[Path | None, typer.Option(help="File with the private key that signs the pack.")] = None,
@@ -51,7 +51,7 @@ def pack(
 
     private = signing_key(sign, sign_env)  # first: a mistake here must not cost an hour of recording
     names = [] if variants == "none" else [name.strip() for name in variants.split(",")]
-    kinds = probe or ["logprobs"]
+    kinds = probe or ["logprobs", "greedy"]
     made = make(
         lambda: folder or ensure_golden(home(), report), out, device=device, dtype=dtype, template={}, top_k=top_k,
         n_samples=samples, sample_tokens=sample_tokens, variants=names, report=report,

@@ -97,7 +97,9 @@ class LogprobProfile:
         if len(answers) >= self.min_answers:
             return says_nothing_of_weights(len(answers)) if says_after_temperature(answers) else None
         if len(found) > len(answers):
-            cause, why = "no_logprobs", "the endpoint returns no logprobs"
+            asked = any(one.exchange.request and one.exchange.request.top_logprobs for one in found)
+            cause, why = ("no_logprobs", "the endpoint returns no logprobs") if asked else (
+                "not_asked", "no probe asked for logprobs")  # fmt: skip
         else:
             cause, why = nothing_to_judge(evidence, self.probes or (), left_out)
         reason = f"{len(answers)} greedy answers with logprobs, {self.min_answers} needed: {why}"

@@ -101,7 +101,11 @@ def test_logprobs_after_temperature_are_not_judged() -> None:
 
 
 def test_too_little_is_inconclusive() -> None:
-    assert judge(greedy_evidence(flips(20, 8, 0.0))).cause == "no_logprobs"
+    made = greedy_evidence(flips(20, 8, 0.0))
+    assert judge(made).cause == "no_logprobs"
+    without = [(one, one.request and replace(one.request, top_logprobs=None)) for one in made.exchanges]
+    exchanges = tuple(replace(one, request=request) for one, request in without)
+    assert judge(replace(made, exchanges=exchanges)).cause == "not_asked"
     assert judge(evidence()).cause == "not_asked"
     assert judge(leaning(1, 8)).cause == "too_few"
     undecided = judge(leaning(4, 4, context=0.05))

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from jobs import audit_now, endpoints_now, evidence_folder
-from jobs.audit import Audit, Audited, listens_to, looking
-from jobs.audit_now import Terms, questions
+from jobs.audit import Audit, Audited, listens_to, looking, visible
+from jobs.audit_now import Terms
+from jobs.audit_questions import questions
 from jobs.audit_report import Budget, spent_on
 from jobs.audit_table import audit_row, audit_table
 from jobs.clock import SystemClock
@@ -18,7 +19,7 @@ from jobs.settings import catalogues
 from jobs.terminal import show
 from monitor.codec import encode
 from monitor.config import load
-from monitor.config_types import EndpointConfig
+from monitor.config_types import EndpointConfig, ReferenceConfig
 from monitor.errors import UsageError
 from monitor.results import GoldenView, RunRecord
 from monitor.types import Capture, Choice, Endpoint, Exchange, Request
@@ -102,6 +103,41 @@ async def test_an_unsure_name_is_worth_more_answers() -> None:
     found = await audited(client, text_only=True)
     assert found.verdict.status == "fail"
     assert sum(request.temperature == 0 for request in client.asked) > 32
+
+
+def by_pack(n: int, *, text_only: bool = False) -> Audit:
+    """An audit that can ask `n` prompts, and see weights alone."""
+    names = tuple(f"pool-{7 * at}" for at in range(n))
+    audit = audit_of()
+    audit.ask, audit.areas = questions(text_only=text_only, chosen=names), ("weights",)
+    return audit
+
+
+@pytest.mark.parametrize("text_only", [False, True])
+async def test_of_a_pack_its_own_prompts_are_asked_and_weights_are_judged(text_only: bool) -> None:
+    client = FakeEndpoint()
+    found = await by_pack(20, text_only=text_only).run(client, seed=1, keep=nowhere)
+    assert found.verdict.status == "pass"
+    assert found.verdict.reason.startswith("weights are as they should be")
+    assert "cannot see: the sampler, because this reference knows no whole distributions" in found.verdict.reason
+    assert (found.verdict.details["areas"], found.verdict.details["blind_to"][:11]) == (["weights"], "the sampler")
+    assert [request.prompt_id for request in client.asked] == [f"pool-{7 * at}" for at in range(len(client.asked))]
+    assert {request.temperature for request in client.asked} == {0.0}
+    worse = await by_pack(20, text_only=text_only).run(FakeEndpoint(noise=0.5), seed=1, keep=nowhere)
+    assert (worse.verdict.status, worse.verdict.cause) == ("fail", "weights")
+
+
+async def test_with_too_few_known_prompts_it_stays_undecided() -> None:
+    client = FakeEndpoint()
+    found = await by_pack(3, text_only=True).run(client, seed=1, keep=nowhere)
+    assert (found.verdict.status, found.verdict.cause) == ("inconclusive", "undecided")
+    assert len(client.asked) == 3
+    assert "all was asked" in found.verdict.reason
+
+
+@pytest.mark.parametrize(("engine", "areas"), [("torch", ("weights", "sampler")), ("pack", ("weights",))])
+def test_only_weights_at_hand_see_the_sampler(engine: Any, areas: tuple[str, ...]) -> None:
+    assert visible(ReferenceConfig(engine=engine, path="x")) == areas
 
 
 @pytest.mark.parametrize("how", [{"refuses_logprobs": True}, {"logprobs": False}])

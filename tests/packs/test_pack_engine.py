@@ -8,9 +8,11 @@ import pytest
 from numpy.testing import assert_allclose
 
 from jobs.alignment import align
-from monitor.errors import GoldenError
+from jobs.audit_questions import known_prompts
+from monitor.errors import GoldenError, UsageError
 from monitor.ports import ScoreTask
 from monitor.wire.dispatch import decode
+from probes.prompt_pool import pool_prompts
 from reference.engine import TorchEngine
 from reference.engines.pack import PackEngine
 from reference.pack import Pack
@@ -119,3 +121,14 @@ def test_recorded_samples_are_drawn_again(engine: PackEngine, tiny_pack: Pack) -
             engine.draw(prompts, n=n, max_tokens=length, seed=0)
     with pytest.raises(GoldenError, match="holds 0 answers"):
         engine.draw([(1, 2, 3)], n=1, max_tokens=1, seed=0)
+
+
+def test_an_audit_asks_the_prompts_of_the_pool_that_a_pack_has(tiny_pack: Pack, tiny_engine: TorchEngine) -> None:
+    pool = pool_prompts(960, 0)
+    other = replace(tiny_pack.prompts[0], prompt_id="pool-4")  # a name of the pool with other words
+    same = tuple(replace(other, prompt_id=name, messages=pool[name]) for name in ("pool-9", "pool-2"))
+    pack = replace(tiny_pack, prompts=(*tiny_pack.prompts, other, *same))
+    assert known_prompts(PackEngine(pack, tiny_engine.tokenizer), "golden") == ("pool-9", "pool-2")
+    assert known_prompts(tiny_engine, "golden") is None
+    with pytest.raises(UsageError, match="reference golden: its pack holds no prompt that an audit asks"):
+        known_prompts(PackEngine(tiny_pack, tiny_engine.tokenizer), "golden")

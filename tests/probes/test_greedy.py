@@ -1,10 +1,13 @@
 """What the `greedy` probe asks, and what it measures by itself; expectations written by hand."""
 
+from typing import Any
+
 import pytest
 
 from monitor.types import Choice, Exchange
 from monitor.wire.speaker import SAYABLE
 from probes.greedy import PROBE, observe
+from probes.prompt_pool import pool_prompts
 
 
 def answered(tokens: int | None) -> Exchange:
@@ -39,7 +42,18 @@ def test_says_how_long_the_answers_are() -> None:
     assert (nothing.value, nothing.n) == (None, 0)
 
 
-@pytest.mark.parametrize("settings", [{"prompts": 0}, {"prompts": 961}, {"tokens": 0}, {"top_k": 0}])
-def test_bad_settings_are_refused(settings: dict[str, int]) -> None:
-    with pytest.raises(ValueError, match=r"at least 1|960 prompts"):
+def test_chosen_prompts_are_the_same_with_every_seed() -> None:
+    # Oracle: the pool itself.
+    pool = pool_prompts(960, 0)
+    some = PROBE(prompts=2, skip=1, chosen=("pool-5", "pool-17", "pool-3"))
+    for seed in (1, 2):
+        asked = {request.prompt_id: request.messages for request in some.requests(seed)}
+        assert asked == {"pool-17": pool["pool-17"], "pool-3": pool["pool-3"]}
+
+
+@pytest.mark.parametrize("settings", [{"prompts": 0}, {"prompts": 961}, {"tokens": 0}, {"top_k": 0},
+                                      {"prompts": 2, "chosen": ("pool-1",)},
+                                      {"prompts": 1, "chosen": ("pool-x",)}])  # fmt: skip
+def test_bad_settings_are_refused(settings: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"at least 1|960 prompts|has 1 prompts, not 2|no prompt 'pool-x'"):
         PROBE(**settings)
