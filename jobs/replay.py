@@ -12,6 +12,7 @@ import orjson
 
 from jobs.event_loop import run
 from jobs.replay_script import Chunk, Script, scripts_from
+from monitor.errors import UsageError
 from monitor.wire.http1 import LENGTH
 
 __all__ = ["Chunk", "Received", "ReplayServer", "Script", "scripts_from", "serve"]
@@ -21,6 +22,7 @@ _MAX_HEAD = 64 * 1024
 _BACKLOG = 4096
 _MODELS = orjson.dumps({"object": "list", "data": [{"id": "replay", "object": "model", "owned_by": "weighmaster"}]})
 _NOT_FOUND = b'{"error":{"message":"only POST and GET /v1/models are replayed","code":404}}'
+_BAD_LENGTH = b'{"error":{"message":"the content-length is no number","code":400}}'
 
 
 class Received(NamedTuple):
@@ -127,7 +129,13 @@ class _Connection(asyncio.Protocol):
         """Begin with the next request, once it is there in whole."""
         if self._script is not None or self._transport.is_closing():
             return
-        found = _request(self._received)
+        try:
+            found = _request(self._received)
+        except UsageError:
+            # Where the next request begins is unknown: nothing more can be read here.
+            self._transport.write(_answer(b"400 Bad Request", _BAD_LENGTH))
+            self._transport.close()
+            return
         if found is None:
             if self._received.find(b"\r\n\r\n") < 0 and len(self._received) > _MAX_HEAD:
                 self.leave()
@@ -180,7 +188,10 @@ class _Connection(asyncio.Protocol):
 
 
 def _request(data: bytes) -> tuple[Received, int] | None:
-    """The first request in `data` and its size; None while it is not complete."""
+    """The first request in `data` and its size; None while it is not complete.
+
+    Raises UsageError where it says no length that is one.
+    """
     end = data.find(b"\r\n\r\n")
     if end < 0:
         return None
@@ -189,7 +200,9 @@ def _request(data: bytes) -> tuple[Received, int] | None:
     fields = (line.partition(":") for line in rest)
     headers = {name.strip().lower(): value.strip() for name, colon, value in fields if colon}
     length = headers.get("content-length", "0")
-    size = end + 4 + (int(length) if LENGTH.fullmatch(length) else 0)
+    if not LENGTH.fullmatch(length):
+        raise UsageError("content-length: no number")
+    size = end + 4 + int(length)
     if len(data) < size:
         return None
     try:
@@ -203,6 +216,10 @@ def _answer_to_get(request: Received) -> bytes:
     found = request.path.rstrip("/").endswith("/models")
     body = _MODELS if found else _NOT_FOUND
     status = b"200 OK" if found else b"404 Not Found"
+    return _answer(status, body)
+
+
+def _answer(status: bytes, body: bytes) -> bytes:
     head = b"HTTP/1.1 %b\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % (status, len(body))
     return head + body
 

@@ -64,7 +64,7 @@ def _capture(entry: Mapping[str, Any], place: str) -> Capture:
     if status is None or not 100 <= status <= 599:
         words = _text(response.get("_error")) or _text(entry.get("_error"))
         return Capture(**known, end="connect_error", error=words or None)
-    body = _body(_object(response.get("content")), place)
+    body = _body(_object(response.get("content")), place, needed=status < 300)
     return Capture(**known, status=status, headers=_headers(response.get("headers")), **_reads(timings, body))
 
 
@@ -84,8 +84,16 @@ def _reads(timings: Mapping[str, Any], body: bytes) -> dict[str, Any]:
     }
 
 
-def _body(content: Mapping[str, Any], place: str) -> bytes:
-    text = _text(content.get("text"))
+def _body(content: Mapping[str, Any], place: str, *, needed: bool) -> bytes:
+    """The body; that of an error may be missing. One that was not saved is not the same as one without a byte."""
+    text = content.get("text")
+    if text is None and (not needed or content.get("size") == 0):
+        return b""
+    if not isinstance(text, str):
+        raise UsageError(
+            f"{place}.response.content.text is {'missing' if text is None else 'no text'}: the body was not saved; "
+            "export the exchange as HAR with content"
+        )
     if content.get("encoding") != "base64":
         return text.encode("utf-8", "replace")
     try:

@@ -121,8 +121,8 @@ def test_a_flag_beats_what_the_file_says(tmp_path: pathlib.Path) -> None:
         (b'"status":200', b'"status":-1', "damaged capture file: status: -1 is no HTTP status"),
         (b'"t0_ns":0', b'"t0_ns":"99999999999999999999999"', "damaged capture file: t0_ns: "),
         (b'"attempt":1', b'"attempt":"99999999999999999999999"', "damaged capture file: attempt: "),
-        (b'"base_ns":0', b'"base_ns":1e300', "damaged capture file: reads: a time"),
-        (b'"at_ms":0.0', b'"at_ms":1e200', "damaged capture file: reads: a time"),
+        (b'"base_ns":0', b'"base_ns":1e300', "damaged capture file: base_ns: no number"),
+        (b'"at_ms":0.0', b'"at_ms":1e200', "damaged capture file: reads.0: no object with the number"),
     ],
 )
 def test_a_capture_with_impossible_values_is_one_line(

@@ -66,6 +66,12 @@ def test_a_body_that_begins_with_a_brace_is_json() -> None:
     assert load(b"", "sse").header("content-type") == "text/event-stream"
 
 
+def _damaged(field: str, value: object) -> bytes:
+    """A capture file with another value in one field."""
+    document = orjson.loads(dump(Capture(status=200, reads=(Read(5, b"x"),), t0_ns=0, sent=b"{}")))
+    return orjson.dumps(document | {field: value})
+
+
 @pytest.mark.parametrize("form", ["sse", "http", "reads", "timed"])
 def test_a_response_in_any_format(form: str) -> None:
     raw = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 201 Fine\r\nX-A:  b \r\nContent-Length: 3\r\n\r\nabcdef"
@@ -139,8 +145,14 @@ def test_a_head_that_is_none() -> None:
         (b'{"at_ms":5,"close":"bang"}', "timed", 'line 1: "close" must be "fin" or "rst"'),
         (b'{"at_ms":5,"close":"fin"}\n{"at_ms":6,"send":"x"}', "timed", "line 2: nothing can follow a close"),
         (b"x", "capture", "not a capture file"),
-        (b'{"a":1}', "capture", "not a capture file ('base_ns')"),
-        (b"[]", "capture", "not a capture file"),
+        (b'{"a":1}', "capture", 'not a capture file (no object with "weighmaster": "capture")'),
+        (b"[]", "capture", "not a capture file (no object"),
+        (b'{"weighmaster":"capture"}', "capture", "damaged capture file: base_ns: no number"),
+        (_damaged("reads", 1), "capture", "damaged capture file: reads: no list"),
+        (_damaged("reads", [1]), "capture", 'damaged capture file: reads.0: no object with the number "at_ms"'),
+        (_damaged("reads", [{"at_ms": 1, "b64": "%"}]), "capture", "damaged capture file: reads.0.b64: not base64"),
+        (_damaged("sent", None), "capture", "damaged capture file: sent: no text"),
+        (_damaged("sent_b64", 5), "capture", "damaged capture file: sent_b64: not base64"),
     ],
 )  # fmt: skip
 def test_errors_name_line_and_remedy(data: bytes, form: str, words: str) -> None:

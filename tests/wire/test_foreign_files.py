@@ -87,12 +87,24 @@ def test_har_entries_are_chosen_by_index() -> None:
         ({"response": {"status": 0, "_error": "net::ERR_FAILED"}}, ("connect_error", None, "net::ERR_FAILED")),
         ({"response": None, "_error": "gone"}, ("connect_error", None, "gone")),
         ({"response": {"status": 503, "content": {"text": "<p>"}}}, ("http_5xx", 503, "no content type: <p>")),
-        ({"response": {"status": 200}, "startedDateTime": "now", "timings": {"dns": -1}}, ("empty", 200, None)),
+        ({"response": {"status": 503}}, ("http_5xx", 503, None)),
+        ({"response": {"status": 200, "content": {"size": 0}}, "startedDateTime": "now", "timings": {"dns": -1}},
+         ("empty", 200, None)),
     ],
 )  # fmt: skip
 def test_odd_entries(changed: dict[str, Any], want: tuple[str, int | None, str | None]) -> None:
     exchange = decode(load(har(entry("", **changed)), "har"))
     assert (exchange.outcome, exchange.status, exchange.error) == want
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [(None, "is missing: the body was not saved"), ({}, "is missing"), ({"size": 812}, "is missing"),
+     ({"text": 5}, "is no text"), ({"text": {"a": 1}, "size": 0}, "is no text")],
+)  # fmt: skip
+def test_a_body_that_was_not_saved_is_not_an_empty_one(content: Any, words: str) -> None:
+    with pytest.raises(UsageError, match=r"log\.entries\[0\]\.response\.content\.text " + words):
+        load(har(entry("", response={"status": 200, "content": content})), "har")
 
 
 def test_har_bodies_may_be_base64() -> None:

@@ -90,6 +90,15 @@ async def test_rotation_over_one_connection_and_the_log() -> None:
     assert len(server.requests) == 3
 
 
+@pytest.mark.parametrize("length", [b"abc", b"-1", b"1 1", b""])
+async def test_a_length_that_is_none_is_refused_and_the_connection_closed(length: bytes) -> None:
+    """RFC 9112, 6.3: an invalid length cannot be recovered from; the server answers 400 and closes."""
+    async with ReplayServer([Script(chunks=(Chunk(0, b"a"),))]) as server, connected(server) as wire:
+        await wire.ask(POST.replace(b"11", length) + BODY)
+        assert (await wire.rest()).startswith(b"HTTP/1.1 400 Bad Request\r\n")
+        assert server.requests == []
+
+
 async def test_the_request_is_drained_before_the_clock_starts() -> None:
     async with ReplayServer([Script(chunks=(Chunk(0, b"a"),))]) as server, connected(server) as wire:
         await wire.ask(POST + BODY[:5])
