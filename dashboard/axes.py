@@ -1,10 +1,11 @@
-"""What charts share: inline rows, hollow marks, and time axes that never have a zero range."""
+"""What charts share: rows, their specification, hollow marks, and time axes that never have a zero range."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
 import altair as alt
+import orjson
 
 HEIGHT = 240
 """Pixels of a time chart."""
@@ -16,8 +17,21 @@ Row = dict[str, Any]
 
 
 def inline(rows: Sequence[Row]) -> alt.Chart:
-    """A chart of these rows, which travel within its specification."""
-    return alt.Chart(alt.InlineData(values=list(rows)))
+    """A chart of these rows, which travel within its specification.
+
+    As one text: Altair copies and validates its data at every step, value by value, which took most of the time of a
+    page. `specification` makes rows of it again.
+    """
+    return alt.Chart(alt.InlineData(values=orjson.dumps(list(rows)).decode()))
+
+
+def specification(chart: ChartLike) -> dict[str, Any]:
+    """The Vega-Lite specification of a chart, with its rows as datasets by name."""
+    # Vega would make every layer a thing to read out, empty ones without a name; the picture as a whole has its words.
+    made: dict[str, Any] = chart.configure_mark(aria=False).to_dict(validate=False)
+    made["config"].pop("view", None)  # Altair's sizes; Streamlit has its own
+    made["datasets"] = {name: orjson.loads(rows) for name, rows in made["datasets"].items()}
+    return made
 
 
 FADED = alt.condition("datum.hollow", alt.value(0.4), alt.value(1))

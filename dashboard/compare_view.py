@@ -90,7 +90,7 @@ def _estimate(row: c.Row, one: c.Measure, n_endpoints: int) -> Markup:
     found, place = row.estimates[one.name], row.places.get(one.name)
     if found.value is None:
         return tag("td", DASH, tag("br"), tag("span", data(found.reason or "", most=80), class_="wm-soft"))
-    notes = (cells.ends(one, found), cells.counted(found), cells.shown_place(place, n_endpoints))
+    notes = (cells.ends(one, found), cells.counted(found), cells.shown_place(place, n_endpoints), cells.apart(found))
     value: Child = cells.value(one, found)
     if found.verdict_id:
         value = link("verdict", value, id=found.verdict_id)
@@ -100,10 +100,10 @@ def _estimate(row: c.Row, one: c.Measure, n_endpoints: int) -> Markup:
 
 def served_table(model: c.ModelComparison) -> Markup:
     """What an identification says is served, or why nothing is known."""
-    heads = ("Endpoint", "Declared", "Identified", "Posterior", "Served so", "Prompts", "Remark")
+    heads = ("Endpoint", "Declared", "Identified", "Posterior", "Served so", "Judged", "Remark")
     rows: list[list[Child]] = [
         [data(one.endpoint, most=80), data(one.declared, most=40), data(one.served, most=80), one.posterior, one.share,
-         one.n_prompts, data(one.remark, most=300)]
+         one.judged, data(one.remark, most=300)]
         for one in map(served, model.rows)
     ]  # fmt: skip
     return table(heads, rows, label="What is served", cards=True)
@@ -120,7 +120,7 @@ def plot(model: c.ModelComparison, trade: Trade) -> ChartLike | None:
     names = [name for name in STATUS if any(row["status"] == name for row in rows)]
     colour = alt.Scale(domain=names, range=[STATUS[name] for name in names])
     legend = alt.Legend(orient="top", title=None)
-    best = frontier(rows, x_of.better, y_of.better)
+    best = frontier([row for row in rows if not row["apart"]], x_of.better, y_of.better)
     told = {row["endpoint"] for row in best} if len(rows) > MOST_NAMED else {row["endpoint"] for row in rows}
     named = inline([row for row in rows if row["endpoint"] in told or row["status"] in {"fail", "suspect"}])
     base = inline(rows).encode(x=x, y=y)
@@ -154,6 +154,7 @@ def _point(one: c.Row, x_of: c.Measure, y_of: c.Measure) -> Row | None:
         "endpoint": one.endpoint.name[:60], "status": one.status, "x": x.value, "y": y.value, "x_low": x.low,
         "x_high": x.high, "y_low": y.low, "y_high": y.high, "x_text": estimate_text(x_of, x),
         "y_text": estimate_text(y_of, y), "hollow": is_hollow(one, x_of.name) or is_hollow(one, y_of.name),
+        "apart": x.apart is not None or y.apart is not None,
     }  # fmt: skip
 
 
@@ -194,11 +195,20 @@ def _axis(one: c.Measure) -> alt.Axis:
 def switch_table(model: c.ModelComparison) -> Markup:
     """What a change of endpoint costs and brings, to the cheapest that pass."""
     timed = any(one.timed for one in model.switches)
-    heads = ["From", "To", "Prompt tokens, USD/M", "Output tokens, USD/M", "1,000 requests, USD", "Change"]
+    heads = [
+        "From",
+        "To",
+        "Prompt tokens, USD/M",
+        "Output tokens, USD/M",
+        "Tokens a request",
+        "1,000 requests, USD",
+        "Change",
+    ]
     rows = [
         [data(one.from_, most=60), data(one.to, most=60),
-         *figures(cells.change(one.price_in_change_usd), cells.change(one.price_out_change_usd), cells.thousand(one),
-                  cells.percent(one.per_thousand_ratio)),
+         *figures(cells.change(one.price_in_change_usd), cells.change(one.price_out_change_usd),
+                  f"{cells.billed(one.size_from)} → {cells.billed(one.size_to)}", cells.thousand(one),
+                  cells.percent(one)),
          *(figures(cells.times(one.ttft_ratio, one.timed), cells.times(one.tps_ratio, one.timed)) if timed else ())]
         for one in cells.switches(model)
     ]  # fmt: skip

@@ -13,7 +13,7 @@ from monitor.wire.usage import read_usage
 SHOWN_RUNS = 3
 """Run ids that a verdict lists before it counts the rest."""
 
-DRAWN = frozenset({"dots", "schemes"})
+DRAWN = frozenset({"dots", "schemes", "strips"})
 """Details that are drawn instead of listed."""
 
 Kind = Literal["answered", "endpoint's fault", "reported apart"]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from dashboard import session
-from dashboard.axes import ChartLike
+from dashboard.axes import ChartLike, specification
 from dashboard.markup import Child, Markup, data, link, tag
 from dashboard.screen import Screen
 from dashboard.store_reader import EndpointNow
@@ -36,8 +36,7 @@ def chart(title: str, definition: str, drawn: ChartLike | None, *, nothing: str 
     if drawn is None:
         st.caption(nothing)
         return
-    # Vega would make every layer a thing to read out, empty ones without a name; the picture as a whole has its words.
-    st.altair_chart(drawn.configure_mark(aria=False), width="stretch", alt=f"{title}. {definition}")
+    st.vega_lite_chart(spec=specification(drawn), width="stretch", alt=f"{title}. {definition}")
 
 
 def given(name: str) -> str | None:

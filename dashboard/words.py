@@ -104,7 +104,7 @@ DETECTORS: dict[str, Label] = {
         "prefix cache.",
     ),
     "identify": Label(
-        title="Identified as",
+        title="Identification",
         definition="Which of the known ways to change the golden weights explains the endpoint's deviations best.",
     ),
     "faults": Label(

@@ -11,7 +11,7 @@ import typer
 
 from jobs.clock import SystemClock
 from jobs.notify_routes import SendError, sender_of
-from jobs.store_client import StoreClient, client_for
+from jobs.store_client import SOON_S, StoreClient, client_for
 from monitor.alerting.nouns import Ack, Event, Message, Silence, Topic
 from monitor.alerting.outbox import Delivery
 from monitor.codec import encode
@@ -92,7 +92,7 @@ class Desk:
 
     def _ask(self, call: Callable[[StoreClient], Awaitable[T]]) -> T:
         async def asked() -> T:
-            store = client_for(self._config.store, self._url)
+            store = client_for(self._config.store, self._url, answer_s=SOON_S)
             try:
                 return await call(store)
             finally:

@@ -50,8 +50,7 @@ def main() -> None:
     try:
         build()()
     except ConfigError as error:
-        n = len(error.problems)
-        typer.echo(f"weighmaster: {n} mistake{'s' if n > 1 else ''} in {error.source}:\n{error}", err=True)
+        typer.echo(f"weighmaster: {_counted(error)} in {error.source}:\n{error}", err=True)
         sys.exit(error.exit_code)
     except WeighmasterError as error:
         typer.echo(f"weighmaster: {error}", err=True)
@@ -63,6 +62,13 @@ def main() -> None:
     except KeyboardInterrupt:
         typer.echo("weighmaster: interrupted", err=True)
         sys.exit(130)
+
+
+def _counted(error: ConfigError) -> str:
+    n_aside = sum(one.aside for one in error.problems)
+    n = len(error.problems) - n_aside
+    beside = f" and {n_aside} key{'s' if n_aside > 1 else ''} without a value" if n_aside else ""
+    return f"{n} mistake{'s' if n > 1 else ''}{beside}"
 
 
 if __name__ == "__main__":

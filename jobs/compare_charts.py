@@ -11,10 +11,31 @@ from monitor.comparison import Measure, ModelComparison
 from monitor.comparison_figures import bare, one_line
 from monitor.comparison_marks import KL, Line, Mark, limits, of_measure, on_ladder
 
-_LEFT, _WIDTH, _RIGHT, _ROW = 210, 400, 190, 24
-_UNDER_WORDS, _UNDER_NOTHING = 34, 10
+_UNDER_WORDS, _UNDER_NOTHING = 44, 10
 _FLOOR_NATS = 1e-6
-_LABEL = 30
+_CHARACTER = 6.6
+"""Width of a character, at most of them, for a font of 12 units."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """Where the parts of a picture stand, in units of 12 to the font: the scale from `left` on, `width` wide.
+
+    ``stacked`` puts name and value above the scale and not beside it, as a narrow screen needs it.
+    """
+
+    left: int
+    width: int
+    right: int
+    row: int
+    label: int
+    most_ticks: int
+    stacked: bool
+
+
+WIDE = Layout(left=210, width=400, right=190, row=24, label=30, most_ticks=14, stacked=False)
+NARROW = Layout(left=8, width=334, right=8, row=40, label=26, most_ticks=7, stacked=True)
+"""As wide as a phone, so that letters come out as large as those of the text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,25 +46,26 @@ class _Scale:
     title: str
 
 
-def forest(model: ModelComparison, measure: Measure) -> Markup:
+def forest(model: ModelComparison, measure: Measure, layout: Layout = WIDE) -> Markup:
     """The interval of every endpoint in one measure; empty where nobody has a value."""
     if measure.name == KL:
-        return ladder(model)
+        return ladder(model, layout)
     marks = of_measure(model, measure)
     if not marks:
         return Markup()
     scale = _linear(marks, measure)
-    return _svg(marks, [], scale, f"{measure.title} of {len(marks)} endpoints")
+    return _Picture(scale=scale, layout=layout).svg(marks, [], f"{measure.title} of {len(marks)} endpoints")
 
 
-def ladder(model: ModelComparison) -> Markup:
+def ladder(model: ModelComparison, layout: Layout = WIDE) -> Markup:
     """Divergences of the endpoints between those of the calibrated variants, on a logarithmic scale."""
     marks, lines = on_ladder(model), limits(model)
     if not marks:
         return Markup()
     n = sum(mark.kind == "endpoint" for mark in marks)
     beside = f" beside {len(marks) - n} calibrated variants" if n < len(marks) else ""
-    return _svg(marks, lines, _logarithmic(marks, lines), f"KL to golden of {n} endpoints{beside}")
+    picture = _Picture(scale=_logarithmic(marks, lines), layout=layout)
+    return picture.svg(marks, lines, f"KL to golden of {n} endpoints{beside}")
 
 
 def _linear(marks: Sequence[Mark], measure: Measure) -> _Scale:
@@ -74,49 +96,71 @@ def _logarithmic(marks: Sequence[Mark], lines: Sequence[Line]) -> _Scale:
                   title="nats from golden, logarithmic: left is nearer")  # fmt: skip
 
 
-def _svg(marks: Sequence[Mark], lines: Sequence[Line], scale: _Scale, title: str) -> Markup:
-    top = _UNDER_WORDS if lines else _UNDER_NOTHING
-    width, bottom = _LEFT + _WIDTH + _RIGHT, top + _ROW * len(marks)
-    body = "".join((*_axis(scale, top, bottom), *_lines(lines, scale, top, bottom), *_rows(marks, scale, top)))
-    # Every text in it went through `_text`.
-    return Markup(  # noqa: S704
-        f'<svg class="chart" viewBox="0 0 {width} {bottom + 44}" role="img" aria-label="{_text(title)}">{body}</svg>'
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Picture:
+    scale: _Scale
+    layout: Layout
 
+    def svg(self, marks: Sequence[Mark], lines: Sequence[Line], title: str) -> Markup:
+        to = self.layout
+        top = _UNDER_WORDS if lines else _UNDER_NOTHING
+        width, bottom = to.left + to.width + to.right, top + to.row * len(marks)
+        body = "".join((*self._axis(top, bottom), *self._lines(lines, top, bottom), *self._rows(marks, top)))
+        kind = "chart narrow" if to.stacked else "chart"
+        about = f'viewBox="0 0 {width} {bottom + 44}" role="img" aria-label="{_text(title)}"'
+        # Every text in it went through `_text`.
+        return Markup(f'<svg class="{kind}" {about}>{body}</svg>')  # noqa: S704
 
-def _x(share: float) -> str:
-    return f"{_LEFT + _WIDTH * min(1.0, max(0.0, share)):.1f}"
+    def _x(self, value: float) -> str:
+        share = min(1.0, max(0.0, self.scale.place(value)))
+        return f"{self.layout.left + self.layout.width * share:.1f}"
 
+    def _axis(self, top: int, bottom: int) -> Iterator[str]:
+        every = math.ceil(len(self.scale.ticks) / self.layout.most_ticks)
+        for number, tick in enumerate(self.scale.ticks):
+            x = self._x(tick)
+            yield f'<line class="grid" x1="{x}" x2="{x}" y1="{top - 6}" y2="{bottom}"/>'
+            if number % every == 0:
+                label = bare(tick, self.scale.unit) if self.scale.unit else f"{tick:g}"
+                yield self._words(float(x), bottom + 16, label)
+        yield self._words(self.layout.left + self.layout.width / 2, bottom + 36, self.scale.title)
 
-def _axis(scale: _Scale, top: int, bottom: int) -> Iterator[str]:
-    for tick in scale.ticks:
-        x = _x(scale.place(tick))
-        yield f'<line class="grid" x1="{x}" x2="{x}" y1="{top - 6}" y2="{bottom}"/>'
-        label = bare(tick, scale.unit) if scale.unit else f"{tick:g}"
-        yield f'<text class="tick" x="{x}" y="{bottom + 16}" text-anchor="middle">{_text(label)}</text>'
-    middle = _LEFT + _WIDTH / 2
-    yield f'<text class="tick" x="{middle}" y="{bottom + 36}" text-anchor="middle">{_text(scale.title)}</text>'
+    def _words(self, middle: float, y: int, text: str) -> str:
+        """Words around `middle`, moved so far that they do not run out of the picture."""
+        half = len(text) * _CHARACTER / 2
+        full = self.layout.left + self.layout.width + self.layout.right
+        x = min(max(middle, half), full - half)
+        return f'<text class="tick" x="{x:.1f}" y="{y}" text-anchor="middle">{_text(text)}</text>'
 
+    def _lines(self, lines: Sequence[Line], top: int, bottom: int) -> Iterator[str]:
+        for line in lines:
+            x = self._x(line.value)
+            # Each kind on a line of its own, so that the words of two that are near do not run into each other.
+            y = top - (31 if line.kind == "tolerated" else 16)
+            yield f'<line class="{line.kind}" x1="{x}" x2="{x}" y1="{y + 4}" y2="{bottom}"/>'
+            yield self._words(float(x), y, line.text)
 
-def _lines(lines: Sequence[Line], scale: _Scale, top: int, bottom: int) -> Iterator[str]:
-    for number, line in enumerate(lines):
-        x, share = _x(scale.place(line.value)), scale.place(line.value)
-        anchor = "end" if number % 2 == 0 and share > 0.2 else "start"
-        dx = -5 if anchor == "end" else 5
-        yield f'<line class="{line.kind}" x1="{x}" x2="{x}" y1="{top - 14}" y2="{bottom}"/>'
-        yield f'<text class="tick" x="{x}" dx="{dx}" y="{top - 16}" text-anchor="{anchor}">{_text(line.text)}</text>'
+    def _rows(self, marks: Sequence[Mark], top: int) -> Iterator[str]:
+        to = self.layout
+        for number, mark in enumerate(marks):
+            y = top + to.row * number + (26 if to.stacked else 10)
+            yield f'<g class="{mark.kind}{" faint" if mark.hollow else ""}">{self._labels(mark, y)}'
+            if mark.low is not None and mark.high is not None:
+                yield f'<line class="interval" x1="{self._x(mark.low)}" x2="{self._x(mark.high)}" y1="{y}" y2="{y}"/>'
+            yield _dot(mark.kind, float(self._x(mark.value)), y) + "</g>"
 
-
-def _rows(marks: Sequence[Mark], scale: _Scale, top: int) -> Iterator[str]:
-    for number, mark in enumerate(marks):
-        y, x = top + _ROW * number + 10, _x(scale.place(mark.value))
-        yield f'<g class="{mark.kind}{" faint" if mark.hollow else ""}">'
-        yield f'<text x="{_LEFT - 12}" y="{y + 4}" text-anchor="end">{_text(_short(mark.name))}</text>'
-        if mark.low is not None and mark.high is not None:
-            ends = f'x1="{_x(scale.place(mark.low))}" x2="{_x(scale.place(mark.high))}" y1="{y}" y2="{y}"'
-            yield f'<line class="interval" {ends}/>'
-        yield _dot(mark.kind, float(x), y)
-        yield f'<text class="value" x="{_LEFT + _WIDTH + 14}" y="{y + 4}">{_text(mark.text)}</text></g>'
+    def _labels(self, mark: Mark, y: int) -> str:
+        to, name, value = self.layout, _text(_short(mark.name, self.layout.label)), _text(mark.text)
+        if to.stacked:
+            end = to.left + to.width
+            return (
+                f'<text x="{to.left}" y="{y - 12}">{name}</text>'
+                f'<text class="value" x="{end}" y="{y - 12}" text-anchor="end">{value}</text>'
+            )
+        return (
+            f'<text x="{to.left - 12}" y="{y + 4}" text-anchor="end">{name}</text>'
+            f'<text class="value" x="{to.left + to.width + 14}" y="{y + 4}">{value}</text>'
+        )
 
 
 def _dot(kind: str, x: float, y: int) -> str:
@@ -128,8 +172,8 @@ def _dot(kind: str, x: float, y: int) -> str:
     return f'<path d="M{x:.1f} {y - 6}l6 6l-6 6l-6 -6z"/>'
 
 
-def _short(name: str) -> str:
-    return name if len(name) <= _LABEL else f"{name[: _LABEL - 1]}…"
+def _short(name: str, most: int) -> str:
+    return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
 def _text(text: str) -> str:

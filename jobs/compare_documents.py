@@ -50,8 +50,8 @@ def _lines(model: ModelComparison, row: Row) -> Iterator[list[Any]]:
             model.model, row.endpoint.name, row.status, ", ".join(row.causes), measure.name, measure.unit,
             measure.better, one.value, one.low, one.high, one.k, one.n,
             place.best if place else None, place.worst if place else None, place.of if place else None,
-            one.threshold, one.top_k, _instant(one.first_at), _instant(one.last_at), one.reason, one.remark,
-            one.verdict_id,
+            one.threshold, one.top_k, _instant(one.first_at), _instant(one.last_at), one.reason,
+            one.apart or one.remark, one.verdict_id,
         )  # fmt: skip
         yield [_safe(cell) for cell in cells]
 

@@ -8,10 +8,11 @@ from typing import Any
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from jobs.compare_charts import forest
+from jobs.compare_charts import NARROW, forest
 from jobs.verdict_table import SYMBOLS
 from monitor import comparison_cells as cells
 from monitor.comparison import Comparison, ModelComparison
+from monitor.comparison_causes import incident_title
 from monitor.comparison_figures import estimate_text, one_line, place_text, span_text, stamp, visible
 from monitor.comparison_glossary import glossary
 from monitor.comparison_measures import measure
@@ -78,7 +79,9 @@ def _template(name: str) -> str:
 
 def _known(comparison: Comparison) -> dict[str, Any]:
     def chart(model: ModelComparison, name: str) -> Markup:
-        return forest(model, measure(name))
+        wide = forest(model, measure(name))
+        # One for each width: letters of a picture that shrinks with the screen cannot be read.
+        return wide + forest(model, measure(name), NARROW) if wide else wide
 
     def symbol(status: Status) -> str:
         return SYMBOLS[status][0]
@@ -90,10 +93,11 @@ def _known(comparison: Comparison) -> dict[str, Any]:
         "measures": cells.measures, "symbol": symbol, "estimate": estimate_text, "place": cells.shown_place,
         "place_text": place_text,
         "order": cells.order,
-        "value": cells.value, "ends": cells.ends, "counted": cells.counted,
+        "value": cells.value, "ends": cells.ends, "counted": cells.counted, "apart": cells.apart,
+        "rests_on": cells.rests_on, "incident_title": incident_title,
         "order_text": order_text, "span": span_text, "stamp": stamp, "effect": cells.effect,
         "threshold": cells.threshold, "change": cells.change, "percent": cells.percent, "times": cells.times,
-        "thousand": cells.thousand,
+        "thousand": cells.thousand, "billed": cells.billed,
         "money": cells.money, "outcomes": cells.outcomes, "rungs": cells.rungs,
         "examples": cells.examples, "switches": cells.switches,
     }  # fmt: skip

@@ -56,11 +56,11 @@ def command(*, store_url: str, host: str, port: int) -> list[str]:
 
 
 def _app() -> Path:
-    """The script that Streamlit runs. Found without importing it: this process needs no Streamlit."""
+    """What Streamlit runs. Found without importing it: this process needs no Streamlit."""
     spec = find_spec("dashboard")
     if spec is None or spec.origin is None:
         raise UsageError("The package `dashboard` is not installed. Reinstall weighmaster.")
-    return Path(spec.origin).with_name("app.py")
+    return Path(spec.origin).with_name("served.py")
 
 
 def _is_loopback(host: str) -> bool:

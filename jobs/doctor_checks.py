@@ -9,6 +9,7 @@ from jobs import doctor_service as service
 from jobs.alive import alerts_spool, judge_spool, traffic_spool
 from jobs.doctor import Check
 from jobs.health import health
+from jobs.listening import listens
 from jobs.secret_files import WithSecretFiles
 from jobs.settings import load_known, load_where
 from jobs.version import version
@@ -31,7 +32,6 @@ def checks(path: Path, environ: Mapping[str, str], clock: Clock, store_url: str 
     except ConfigError as error:
         config, mistakes = load_where(path, known, error), error
     root, spool = Path(machine.__file__).resolve().parents[1], Path(config.agent.spool)
-    listening = {"store": config.store.listen, "dashboard": config.dashboard.listen}
     names = [] if store_url is None else ["agent", "judge"]  # the others may be on another machine
     return (
         partial(service.configuration, path, mistakes),
@@ -39,7 +39,7 @@ def checks(path: Path, environ: Mapping[str, str], clock: Clock, store_url: str 
         partial(machine.packages, tested=machine.constraints(root / "constraints.txt")),
         partial(machine.names, root),
         partial(machine.disk, (spool.parent, Path(config.store.path).parent)),
-        partial(machine.ports, listening, lambda name: bool(health(config, [name], clock)[0]["alive"])),
+        partial(machine.ports, listens(config), lambda name: bool(health(config, [name], clock)[0]["alive"])),
         partial(service.keys, config, known.exposed),
         partial(service.golden, config),
         partial(service.store, config, store_url or config.store.url, clock, version(), len(MIGRATIONS)),

@@ -1,9 +1,11 @@
 """Checks of the machine and the installation: Python, packages, names of packages, ports, disk."""
 
 import importlib.util
+import os
 import shutil
 import socket
 import sys
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, packages_distributions, requires
 from importlib.metadata import version as installed
@@ -127,8 +129,19 @@ def _taken(address: Address) -> str | None:
 
 
 def disk(folders: Iterable[Path], free: Callable[[Path], int] | None = None) -> Iterator[Finding]:
-    """Free space where spool and database lie, or will lie."""
-    for folder in dict.fromkeys(map(_existing, folders)):
+    """Whether something can be written where spool and database lie, or will lie, and how much."""
+    usable: list[Path] = []
+    for folder in dict.fromkeys(folders):
+        trouble = hindrance(folder)
+        if trouble is None:
+            usable.append(folder)
+        else:
+            yield Finding(
+                check="disk", subject=str(folder), status="failed", seen=trouble,
+                remedy="put a folder that the service may write to into agent.spool or store.path (or run this as its "
+                "user)",
+            )  # fmt: skip
+    for folder in dict.fromkeys(map(_existing, usable)):
         n_bytes = free(folder) if free else shutil.disk_usage(folder).free
         status: Finding = Finding(
             check="disk", subject=str(folder), seen=f"{n_bytes / 1e9:.1f} GB free",
@@ -136,6 +149,19 @@ def disk(folders: Iterable[Path], free: Callable[[Path], int] | None = None) -> 
             remedy="make room, or shorten store.retention" if n_bytes < FEW_BYTES else None,
         )  # fmt: skip
         yield status
+
+
+def hindrance(folder: Path) -> str | None:
+    """Why `folder` cannot be made or written to, None when it can: tries a nameless file in what there is of it."""
+    whole = folder.absolute()
+    nearest = next(one for one in (whole, *whole.parents) if os.path.exists(one))  # noqa: PTH110  # False, never raises
+    if not nearest.is_dir():
+        return f"{nearest} is no folder"
+    try:
+        with tempfile.TemporaryFile(dir=nearest):
+            return None
+    except OSError as error:
+        return f"{nearest} cannot be written to ({error.strerror or error})"
 
 
 def _existing(folder: Path) -> Path:

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from rich.table import Table
 from rich.text import Text
 
-from jobs.store_client import client_for
+from jobs.store_client import SOON_S, client_for
 from jobs.terminal import show, show_document
 from monitor.agent_sign import AgentSign
 from monitor.alerting.facts import Sample
@@ -49,7 +49,7 @@ def run(config: Config, url: str, clock: Clock, *, since_s: float, as_json: bool
 
 
 async def _asked(config: Config, url: str, since: datetime) -> tuple[Sequence[AgentSign], Sequence[Sample]]:
-    store = client_for(config.store, url)
+    store = client_for(config.store, url, answer_s=SOON_S)
     try:
         agents = (await store.read(_Agents, "agents")).agents
         return agents, (await store.read(_Samples, "alert-samples", since=since.isoformat())).samples

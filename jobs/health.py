@@ -41,7 +41,7 @@ def _checks(config: Config, clock: Clock) -> dict[str, Callable[[], Health]]:
         "store": lambda: _answers(f"{config.store.url}/healthz", config.store.tls_ca),
         "agent": lambda: life_of(spool, clock.now()),
         "judge": lambda: life_of(judge_spool(spool), clock.now()),
-        "dashboard": lambda: _answers(f"{config.dashboard.listen.url}/_stcore/health"),
+        "dashboard": lambda: _answers(f"{config.dashboard.listen.url}/healthz"),
     }
 
 

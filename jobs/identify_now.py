@@ -39,6 +39,9 @@ _PER_ROUND = 8
 _FEW_LOGPROBS = 5
 """Where 20 are refused, most APIs give as many."""
 
+_DRAWN_TOKENS = 40
+"""Of an answer that is drawn: 40 of them have the 1,600 tokens that name 4 bit."""
+
 _SHARE_WIDTH = 0.2
 PICTURE = "identify.svg"
 
@@ -54,26 +57,34 @@ class Identified:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """How an endpoint is asked: for ``top_k`` logprobs, None for text only; ``drawn`` at temperature 1, or else 0."""
+
+    top_k: int | None
+    drawn: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Asked:
     """What one endpoint is asked with, and looked at with.
 
-    ``ask`` makes the probe of the n-th round, with logprobs or (True) by text, None when all prompts were asked;
-    ``look`` takes the records of one round.
+    ``ask`` makes the probe of the n-th round, None when all prompts were asked; ``look`` takes the records of one
+    round; ``way`` is how to ask first.
     """
 
     entry: EndpointConfig
     detector: Identify
-    ask: Callable[[int, int | None], Probe | None]
+    ask: Callable[[int, Way], Probe | None]
     look: Callable[[Sequence[RunRecord]], GoldenSide]
-    top_k: int | None
+    way: Way
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """What an identification is asked to do: most requests ``n``, and logprobs, None for text only."""
+    """What an identification is asked to do: most requests ``n``, and how to ask first."""
 
     n: int
-    top_k: int | None
+    way: Way
 
 
 def run(config: Config, patterns: Sequence[str], terms: Terms, out: Path, *, as_json: bool) -> int:
@@ -146,8 +157,8 @@ def _made(
     )  # fmt: skip
     ask = partial(_round, partial(kind, chosen=best), terms.n)
     rounds = range(0, terms.n, _PER_ROUND)
-    if terms.top_k is not None:
-        probes = [probe for at in range(len(rounds)) if (probe := ask(at, terms.top_k)) is not None]
+    if terms.way.top_k is not None:
+        probes = [probe for at in range(len(rounds)) if (probe := ask(at, terms.way)) is not None]
         prepare([request for probe in probes for request in probe.requests(0)], scorer, predictor, names)
     tolerances = tolerances_for(reference, scorer.fingerprint)
 
@@ -155,14 +166,15 @@ def _made(
         seen = golden_side(records, scorer, (), tolerances=tolerances)
         return replace(seen, predictions=predictions_of(records, seen.views, scorer, predictor, names))
 
-    return _Asked(entry=entry, detector=detector, ask=ask, look=look, top_k=terms.top_k)
+    return _Asked(entry=entry, detector=detector, ask=ask, look=look, way=terms.way)
 
 
-def _round(kind: Any, n: int, at: int, top_k: int | None) -> Probe | None:
+def _round(kind: Any, n: int, at: int, way: Way) -> Probe | None:
     skip = at * _PER_ROUND
     if skip >= n:
         return None
-    probe: Probe = kind(prompts=min(_PER_ROUND, n - skip), skip=skip, top_k=top_k)
+    more = {"temperature": 1.0, "tokens": _DRAWN_TOKENS} if way.drawn else {}
+    probe: Probe = kind(prompts=min(_PER_ROUND, n - skip), skip=skip, top_k=way.top_k, **more)
     return probe
 
 
@@ -173,9 +185,9 @@ async def _one(
     endpoint, clock = asked.entry.endpoint, SystemClock()
     records: list[RunRecord] = []
     captures: list[tuple[Capture, ...]] = []
-    golden, top_k, rounds = GoldenSide(), asked.top_k, 0
+    golden, way, rounds = GoldenSide(), asked.way, 0
     seed = secrets.randbits(31)
-    while (probe := asked.ask(rounds, top_k)) is not None:
+    while (probe := asked.ask(rounds, way)) is not None:
         record, seen = await run_probe(
             probe, endpoint, client, clock=clock, seed=seed, vantage=config.vantage, prober_version=version(),
             concurrency=config.agent.concurrency,
@@ -189,25 +201,30 @@ async def _one(
         # It draws nothing, whatever the generator.
         verdict = await asyncio.to_thread(asked.detector.run, evidence, at=clock.now(), rng=np.random.default_rng(0))
         tell(f"{endpoint.name}: {sum(len(one.exchanges) for one in records)} requests: {verdict.reason}")
-        lacking = _lacks_logprobs(record, golden)
         silent = not any(one.answered for one in record.exchanges)
-        if _is_decided(verdict, asked.detector) or (silent and (top_k is None or not lacking)):
+        other = _instead(way, record, golden, silent=silent)
+        if _is_decided(verdict, asked.detector) or (silent and other is None):
             break
-        rounds += not (lacking and silent)  # what was refused is asked again, since the best prompts come first
-        if lacking and top_k is not None:
-            top_k, how = _instead(top_k, record)
+        rounds += not silent  # what was refused is asked again, since the best prompts come first
+        if other is not None:
+            way, how = other
             tell(f"{endpoint.name}: {how}")
     probed = Probed(endpoint=endpoint, records=tuple(records), captures=tuple(captures))
     return Identified(evidence=evidence, verdict=verdict, probed=probed, golden=golden)
 
 
-def _instead(top_k: int, record: RunRecord) -> tuple[int | None, str]:
-    """How to ask on where logprobs were refused or say nothing of weights, and why."""
+def _instead(way: Way, record: RunRecord, golden: GoldenSide, *, silent: bool) -> tuple[Way, str] | None:
+    """How to ask on where that was refused or says nothing of weights, and why; None where nothing else would help."""
     refused = any(one.outcome == "unsupported_param" for one in record.exchanges)
-    if refused and top_k > _FEW_LOGPROBS:
-        return _FEW_LOGPROBS, f"{top_k} logprobs are refused; asking for {_FEW_LOGPROBS}"
+    if way.top_k is None:
+        draw = refused and silent and not way.drawn
+        return (replace(way, drawn=True), "temperature 0 is refused; going on by drawn text") if draw else None
+    if not _lacks_logprobs(record, golden):
+        return None
+    if refused and way.top_k > _FEW_LOGPROBS:
+        return replace(way, top_k=_FEW_LOGPROBS), f"{way.top_k} logprobs are refused; asking for {_FEW_LOGPROBS}"
     why = "logprobs are refused" if refused else "no logprobs that say anything of weights"
-    return None, f"{why}; going on by text"
+    return replace(way, top_k=None), f"{why}; going on by text"
 
 
 def _lacks_logprobs(record: RunRecord, golden: GoldenSide) -> bool:

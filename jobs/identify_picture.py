@@ -1,10 +1,11 @@
-"""The picture of an identification: observed against predicted deviations, and the posterior as bars."""
+"""The picture of an identification: observed against predicted deviations, the posterior as bars, and strips."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 
 import numpy as np
 
+from jobs import identify_strips
 from monitor.results import Verdict
 from monitor.stats.matched_space import Floats, centred
 from monitor.stats.posterior import posterior_text
@@ -17,12 +18,16 @@ _STYLE = "font-family='system-ui, sans-serif' font-size='12'"
 def svg(verdict: Verdict, observed: Sequence[Floats], predicted: Sequence[Floats]) -> str:
     """Return the picture as SVG: each dot is a listed token; on the diagonal, the prediction is exact.
 
-    Of text alone, without `observed`, bars count the tokens that are not a variant's own first choice.
+    Below, some positions token by token. Of text alone, without `observed`, bars count the tokens that are not a
+    variant's own first choice; of drawn text they say how much likelier a variant makes it.
     """
     title = f"{verdict.endpoint}: {verdict.cause or verdict.status}"
-    width, height = _LEFT + _SIDE + _GAP + _BARS + 70, _TOP + _SIDE + 60
-    left = _dots(observed, predicted, str(verdict.details["nearest"])) if len(observed) else _misses(verdict)
-    body = "\n".join((*left, *_bars(verdict.details["schemes"])))
+    nearest, strips = str(verdict.details["nearest"]), verdict.details["strips"]
+    width, below = _LEFT + _SIDE + _GAP + _BARS + 100, _TOP + _SIDE + 60
+    height = below + identify_strips.height(strips)
+    left = _dots(observed, predicted, nearest) if len(observed) else _misses(verdict)
+    rows = identify_strips.drawn(strips, nearest, left=_LEFT, top=below)
+    body = "\n".join((*left, *_bars(verdict.details["schemes"]), *rows))
     return (
         f"<svg xmlns='http://www.w3.org/2000/svg' width='{width}' height='{height}' viewBox='0 0 {width} {height}' "
         f"role='img' {_STYLE}>\n<title>{escape(title)}</title>\n<rect width='100%' height='100%' fill='white'/>\n"
@@ -32,13 +37,29 @@ def svg(verdict: Verdict, observed: Sequence[Floats], predicted: Sequence[Floats
 
 
 def _misses(verdict: Verdict) -> Iterator[str]:
-    missed, n = verdict.details["missed"], verdict.n
+    missed, n = verdict.details["missed"], verdict.n - verdict.details["n_drawn"]
+    if not missed:
+        yield from _gains(verdict)
+        return
     yield f"<text x='{_LEFT}' y='{_TOP + 4}' font-weight='600'>of {n} tokens, not its own first choice</text>"
-    for number, (name, count) in enumerate(missed.items()):
-        y, wide = _TOP + 22 + _ROW * number, count / max(n, 1) * _SIDE * 0.7
+    yield from _counted({name: (count / max(n, 1), str(count)) for name, count in missed.items()})
+
+
+def _gains(verdict: Verdict) -> Iterator[str]:
+    gains = verdict.details["gains_nats"]
+    most = max([1e-6, *map(abs, gains.values())])
+    words = "drawn tokens likelier than under golden, nats each"
+    yield f"<text x='{_LEFT}' y='{_TOP + 4}' font-weight='600'>{words}</text>"
+    yield from _counted({name: (max(0.0, value) / most, f"{value:+.3f}") for name, value in gains.items()})
+
+
+def _counted(rows: Mapping[str, tuple[float, str]]) -> Iterator[str]:
+    """Bars with a share of the width, and what stands behind each."""
+    for number, (name, (share, words)) in enumerate(rows.items()):
+        y, wide = _TOP + 22 + _ROW * number, share * _SIDE * 0.7
         yield f"<text x='{_LEFT + 50}' y='{y + 13}' text-anchor='end'>{escape(str(name))}</text>"
         yield f"<rect x='{_LEFT + 60}' y='{y}' width='{max(1.0, wide):.1f}' height='18' fill='{_OBSERVED}'/>"
-        yield f"<text x='{_LEFT + 66 + wide:.1f}' y='{y + 13}' fill='{_GREY}'>{count}</text>"
+        yield f"<text x='{_LEFT + 66 + wide:.1f}' y='{y + 13}' fill='{_GREY}'>{words}</text>"
 
 
 def _dots(observed: Sequence[Floats], predicted: Sequence[Floats], name: str) -> Iterator[str]:

@@ -1,8 +1,19 @@
-"""A socket that listens before its server runs: what comes meanwhile waits."""
+"""Where processes listen, and a socket that does so before its server runs: what comes meanwhile waits."""
 
 import socket
 
+from monitor.config_fields import Address
+from monitor.config_types import Config
 from monitor.errors import UsageError
+
+
+def listens(config: Config) -> dict[str, Address]:
+    """Where each process of the service listens, by its name; agent and judge only where they were told to."""
+    wanted = {
+        "store": config.store.listen, "agent": config.agent.listen, "judge": config.judge.listen,
+        "dashboard": config.dashboard.listen,
+    }  # fmt: skip
+    return {name: address for name, address in wanted.items() if address is not None}
 
 
 def listening(host: str, port: int) -> socket.socket:

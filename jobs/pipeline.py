@@ -6,8 +6,10 @@ from dataclasses import dataclass, field, replace
 from jobs.drawing import Drawn
 from jobs.golden_answers import GoldenAnswers
 from jobs.judging import fed, golden_side, judge
+from jobs.suite_golden import KIND, SuiteGolden
 from monitor.ports import Client, Clock, Detector, JudgesAlone, Probe, Scorer, WantsAnswers
 from monitor.results import GoldenView, RunRecord, Tolerances, Verdict
+from monitor.suites.tally import Tally
 from monitor.summary import Summary, summarise
 from monitor.types import Capture, Endpoint, Exchange
 from probes.run import run_probe
@@ -49,23 +51,33 @@ class Prober:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beside:
-    """Golden's own answers by the id of the endpoint's exchange, and all that golden drew for them."""
+    """Golden's own answers by the id of the endpoint's exchange, and all that golden drew for them.
+
+    ``suite`` are its tallies of the cases of a private suite.
+    """
 
     answers: Mapping[str, Exchange] = field(default_factory=dict)
     drawn: Drawn = field(default_factory=dict)
+    suite: tuple[Tally, ...] = ()
 
 
-async def ask_golden(probed: Probed, scorer: Scorer | None, detectors: Sequence[Detector]) -> Beside:
-    """Put the requests of `probed` to golden too, as the judge of the service does, as far as `detectors` compare."""
-    asker, drawn, found = GoldenAnswers(), Drawn(), dict[str, Exchange]()
+async def ask_golden(
+    probed: Probed, scorer: Scorer | None, detectors: Sequence[Detector], suites: SuiteGolden | None = None
+) -> Beside:
+    """Put the requests of `probed` to golden too, as the judge of the service does, as far as `detectors` compare.
+
+    Cases of a private suite are put to it by `suites`; without, they have no golden side.
+    """
+    asker, drawn, found, graded = GoldenAnswers(), Drawn(), dict[str, Exchange](), tuple[Tally, ...]()
     for record in probed.records:
         found |= await asker.of(record, fed(detectors, [record]), scorer, drawn)
-    return Beside(answers=found, drawn=drawn)
+        graded += await suites.of(record, scorer) if suites else ()
+    return Beside(answers=found, drawn=drawn, suite=graded)
 
 
 def is_paired(probed: Probed, detectors: Iterable[Detector]) -> bool:
     """Whether a detector compares a run of `probed` with golden's own answers."""
-    wanted = {kind for one in detectors if isinstance(one, WantsAnswers) for kind in one.paired}
+    wanted = {KIND} | {kind for one in detectors if isinstance(one, WantsAnswers) for kind in one.paired}
     return any(record.run.probe in wanted for record in probed.records)
 
 
@@ -98,6 +110,6 @@ def judge_endpoint(
     present = [one for one in detectors if not one.looks_back or isinstance(one, JudgesAlone)]
     found = beside or Beside()
     golden = golden_side(probed.records, scorer, present, tolerances=tolerances, drawn=found.drawn)
-    golden = replace(golden, answers=found.answers)
+    golden = replace(golden, answers=found.answers, suite_golden=found.suite)
     verdicts = judge(probed.endpoint, probed.records, golden, present, at=clock.now())
     return Judged(probed=probed, views=golden.views, verdicts=verdicts)

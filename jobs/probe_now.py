@@ -11,6 +11,7 @@ from jobs.clock import SystemClock
 from jobs.endpoints_now import INTERRUPTED, chosen, each, exit_code, interruptible, scorers
 from jobs.event_loop import run as run_loop
 from jobs.pipeline import Beside, Probed, Prober, ask_golden, is_paired, judge_endpoint, probe_endpoint
+from jobs.suite_golden import SuiteGolden
 from jobs.terminal import show_verdicts
 from jobs.tolerances import tolerances_for
 from jobs.verdict_table import row
@@ -93,12 +94,12 @@ async def _ask_golden(
     config: Config, probed: Sequence[Probed], golden: Mapping[str, Scorer], console: Console
 ) -> list[Beside]:
     """Golden's answers to the requests of each endpoint, all in one loop: a golden server keeps its connections."""
-    found = []
+    found, suites = [], SuiteGolden(config, SystemClock())
     for one in probed:
         scorer = golden.get(one.endpoint.reference or "")
         if scorer is not None and is_paired(one, config.detectors):
             console.print(f"{one.endpoint.name}: golden answers the same requests", markup=False, soft_wrap=True)
-        found.append(await ask_golden(one, scorer, config.detectors))
+        found.append(await ask_golden(one, scorer, config.detectors, suites))
     return found
 
 

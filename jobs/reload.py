@@ -149,6 +149,8 @@ def _as_far_as_possible(before: Config, found: Config) -> Config:
     fixed = {
         "vantage": before.vantage != found.vantage,
         "agent.spool": before.agent.spool != found.agent.spool,
+        "agent.listen": before.agent.listen != found.agent.listen,
+        "judge.listen": before.judge.listen != found.judge.listen,
         "store.listen": before.store.listen != found.store.listen,
         "store.path": before.store.path != found.store.path,
         "store.token": before.store.token != found.store.token,
@@ -164,7 +166,8 @@ def _as_far_as_possible(before: Config, found: Config) -> Config:
     )  # fmt: skip
     return replace(
         found, vantage=before.vantage, dashboard=before.dashboard, store=store,
-        agent=replace(found.agent, spool=before.agent.spool),
+        agent=replace(found.agent, spool=before.agent.spool, listen=before.agent.listen),
+        judge=replace(found.judge, listen=before.judge.listen),
     )  # fmt: skip
 
 

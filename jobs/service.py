@@ -11,11 +11,12 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from jobs.alive import alerts_spool, judge_spool, showing_life
+from jobs.alive import alerts_spool, judge_spool, life_of, showing_life
 from jobs.backlog import Backlog
 from jobs.clients import client_of
 from jobs.clock import SystemClock
 from jobs.event_loop import run
+from jobs.healthz import answering
 from jobs.only_one import only_one
 from jobs.parent import end_with_supervisor
 from jobs.reload import Following, with_each
@@ -73,7 +74,10 @@ async def _agent(file: Following, store_url: str, stop: asyncio.Event) -> None:
     def said() -> dict[str, object]:
         return {**file.said(), "spool_full": backlog.full}
 
-    async with showing_life(path, clock, more=said), Heartbeat(clock).beating() as heartbeat:
+    async with (
+        showing_life(path, clock, more=said), Heartbeat(clock).beating() as heartbeat,
+        answering(file.config.agent.listen, "agent", lambda: life_of(path, clock.now()), print_url),
+    ):  # fmt: skip
 
         async def probe(config: Config, turn: asyncio.Event) -> None:
             agent = Agent(
@@ -97,10 +101,10 @@ async def _judge(file: Following, store_url: str, stop: asyncio.Event, *, alerts
     from jobs.judge import Judge  # noqa: PLC0415  # the agent must not import scipy
     from jobs.references import scorer_for  # noqa: PLC0415  # nor tokenizers
 
-    path = judge_spool(Path(file.config.agent.spool))
+    clock, path = SystemClock(), judge_spool(Path(file.config.agent.spool))
     spool = SqliteSpool(path, writer="judge")
     store = client_for(file.config.store, store_url)
-    judge = Judge(file.config, spool, store, SystemClock(), scorer_for)
+    judge = Judge(file.config, spool, store, clock, scorer_for)
 
     async def work(config: Config, turn: asyncio.Event) -> None:
         judge.take(config)
@@ -110,7 +114,10 @@ async def _judge(file: Following, store_url: str, stop: asyncio.Event, *, alerts
                 tasks.create_task(_notify(config, store_url, turn, file))
 
     try:
-        async with showing_life(path, SystemClock(), more=file.said):
+        async with (
+            showing_life(path, clock, more=file.said),
+            answering(file.config.judge.listen, "judge", lambda: life_of(path, clock.now()), print_url),
+        ):
             await with_each(file, stop, work)
     finally:
         judge.close()

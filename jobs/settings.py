@@ -13,7 +13,7 @@ from monitor.errors import ConfigError, UsageError
 
 log = logging.getLogger(__name__)
 
-_WHERE = ("vantage", "store", "agent", "dashboard")
+_WHERE = ("vantage", "store", "agent", "judge", "dashboard")
 """Sections that say where the processes of a service are."""
 
 

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from jobs import evidence_folder
 from jobs.endpoints_now import exit_code
-from jobs.store_client import StoreClient, client_for
+from jobs.store_client import SOON_S, StoreClient, client_for
 from jobs.terminal import show as print_view
 from jobs.terminal import show_document
 from jobs.verdict_table import SYMBOLS
@@ -54,7 +54,8 @@ def _kept(source: Path) -> list[Verdict]:
 
 def _asked(config: Config | None, verdict_id: str, store_url: str | None) -> Verdict:
     assert config is not None  # noqa: S101  # the command loads it when no folder is named
-    return asyncio.run(in_store(client_for(config.store, store_url or config.store.listen.url), verdict_id))
+    store = client_for(config.store, store_url or config.store.url, answer_s=SOON_S)
+    return asyncio.run(in_store(store, verdict_id))
 
 
 async def in_store(client: StoreClient, verdict_id: str) -> Verdict:

@@ -9,7 +9,7 @@ from typing import Any
 from rich.table import Table
 
 from jobs.endpoints_now import exit_code
-from jobs.store_client import StoreClient, client_for
+from jobs.store_client import SOON_S, StoreClient, client_for
 from jobs.terminal import show, show_json
 from jobs.verdict_table import SYMBOLS
 from monitor.budget import Budget, priced
@@ -24,7 +24,7 @@ SLOTS_OF = timedelta(days=1)
 
 def run(config: Config, url: str, clock: Clock, *, as_json: bool) -> int:
     """Print one row per endpoint; return the exit code of the worst."""
-    rows = asyncio.run(status_rows(config, client_for(config.store, url), clock.now()))
+    rows = asyncio.run(status_rows(config, client_for(config.store, url, answer_s=SOON_S), clock.now()))
     if as_json:
         show_json(rows)
     else:

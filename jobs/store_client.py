@@ -23,6 +23,9 @@ from monitor.results import JudgedRun, RunRecord, Verdict
 T = TypeVar("T")
 
 _COPY_S = 900.0
+WORK_S = 60.0
+SOON_S = 10.0
+"""How long the store may be silent: for processes and long questions, and where a person waits for a short one."""
 BATCH_BYTES = 8 * 2**20
 """A batch is cut at about this size, so that neither side holds much at once; one record may be larger."""
 
@@ -69,9 +72,9 @@ def _cut(entries: Sequence[Entry]) -> list[Entry]:
     return list(entries)
 
 
-def client_for(store: StoreConfig, url: str) -> "StoreClient":
+def client_for(store: StoreConfig, url: str, *, answer_s: float = WORK_S) -> "StoreClient":
     """Return the client of the store at `url` that shows the token of a configuration and trusts whom it trusts."""
-    return StoreClient(url, token=store.bearer, ca=store.tls_ca)
+    return StoreClient(url, token=store.bearer, ca=store.tls_ca, answer_s=answer_s)
 
 
 class StoreClient:
@@ -90,6 +93,8 @@ class StoreClient:
         Replaces the network in tests.
     clock
         Of this machine; None is the system's.
+    answer_s
+        How long the store may be silent.
 
     Attributes
     ----------
@@ -100,14 +105,14 @@ class StoreClient:
 
     def __init__(
         self, url: str, *, token: str | None = None, ca: str | None = None,
-        transport: httpx.AsyncBaseTransport | None = None, clock: Clock | None = None,
+        transport: httpx.AsyncBaseTransport | None = None, clock: Clock | None = None, answer_s: float = WORK_S,
     ) -> None:  # fmt: skip
         logging.getLogger("httpx").setLevel(logging.WARNING)  # at INFO it logs every address it asks
         self._url = url.rstrip("/")
         self._http = httpx.AsyncClient(
             base_url=self._url,
             headers={"Authorization": f"Bearer {token}"} if token else {},
-            timeout=httpx.Timeout(60, connect=5),
+            timeout=httpx.Timeout(answer_s, connect=5),
             transport=transport,
             trust_env=False,
             follow_redirects=False,
@@ -189,6 +194,10 @@ class StoreClient:
     async def _reply(self, method: str, path: str, **what: Any) -> httpx.Response:
         try:
             reply = await self._http.request(method, f"/api/{path}", **what)
+        except httpx.ReadTimeout as error:
+            silent_s = error.request.extensions["timeout"]["read"]
+            remedy = "is its process stopped, or overloaded? its log may say; `weighmaster doctor` looks"
+            raise StoreError(f"{self._url}/api/{path} gave no answer within {silent_s:g} s: {remedy}") from None
         except httpx.HTTPError as error:
             what_failed = f"{type(error).__name__}: {error}"
             raise StoreError(f"{self._url} cannot be reached ({what_failed}): is the store running?") from None

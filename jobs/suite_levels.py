@@ -13,6 +13,8 @@ from jobs.endpoints_now import scorers
 from jobs.event_loop import run as run_loop
 from jobs.golden_calls import CallingClient
 from jobs.out_file import replace_file, require_writable
+from jobs.terminal import show_document
+from monitor.codec import plain
 from monitor.config_types import Config, EndpointConfig
 from monitor.errors import GoldenError, UsageError
 from monitor.ports import Client
@@ -41,9 +43,10 @@ class Level:
 
 
 def run(
-    config: Config, reference: str, out: Path, *, n: int, n_tries: int, repeats: int, kinds: Sequence[str]
-) -> int:
-    """Measure, and write the suite to `out`; 3 when no family fits.
+    config: Config, reference: str, out: Path, *, n: int, n_tries: int, repeats: int, kinds: Sequence[str],
+    as_json: bool = False,
+) -> int:  # fmt: skip
+    """Measure, and write the suite to `out`; 3 when no family fits. `as_json` prints what was measured.
 
     Raises
     ------
@@ -66,12 +69,17 @@ def run(
             raise UsageError(f"reference {reference}: a recording answers no new questions; use weights or a server")
         family = family_of(reference)
         client: Client = CallingClient(engine, family) if family else engine
-        chosen = run_loop(_chosen(client, kinds or list(families()), n_tries, console))
-    if not chosen:
+        levels = run_loop(_levels(client, kinds or list(families()), n_tries, console))
+    chosen = hardest(levels)
+    if chosen:
+        replace_file(out, yaml.safe_dump(suite_of(chosen, n, repeats), sort_keys=False).encode())
+    else:
         console.print("golden passes no family at 60 to 95%", markup=False)
-        return 3
-    replace_file(out, yaml.safe_dump(suite_of(chosen, n, repeats), sort_keys=False).encode())
-    return 0
+    if as_json:
+        written = suite_of(chosen, n, repeats) if chosen else None
+        show_document({"reference": reference, "levels": [plain(one) for one in levels], "suite": written,
+                       "out": str(out) if chosen else None})  # fmt: skip
+    return 0 if chosen else 3
 
 
 def suite_of(chosen: Sequence[Level], n: int, repeats: int) -> Mapping[str, Any]:
@@ -84,18 +92,21 @@ def suite_of(chosen: Sequence[Level], n: int, repeats: int) -> Mapping[str, Any]
     return {"name": "generated", "generated": rows}
 
 
-async def _chosen(client: Client, kinds: Sequence[str], n: int, console: Console) -> list[Level]:
-    """The hardest fitting level of each family; levels are tried from the easiest until golden fails too often."""
+def hardest(levels: Sequence[Level]) -> list[Level]:
+    """Return the last level of each family that fits; levels come from the easiest on."""
+    return list({one.family: one for one in levels if one.fits}.values())
+
+
+async def _levels(client: Client, kinds: Sequence[str], n: int, console: Console) -> list[Level]:
+    """How golden does at the levels of each family, from the easiest until it fails too often."""
     found = []
     for kind in kinds:
-        best = None
         for level in range(1, families()[kind].levels + 1):
             one = await measured(client, kind, level, n)
             console.print(f"{kind}, level {level}: golden {one.k} of {one.n}", markup=False, soft_wrap=True)
-            best = one if one.fits else best
+            found.append(one)
             if one.k / one.n < LOW / 2:
                 break
-        found += [best] if best is not None else []
     return found
 
 

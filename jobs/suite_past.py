@@ -29,9 +29,16 @@ def done_record(
 
 
 def before(store: SuiteStore, run: Record) -> dict[str, Before]:
-    """Return the pinned baseline and the last run of the same suite on the same endpoint with the same parameters."""
-    same = [one for one in store.of("done") if one["key"] == run["key"] and one["run"] != run["run"]]
-    pinned = next((one["run"] for one in reversed(store.of("pin")) if one["key"] == run["key"]), None)
+    """Return the pinned baseline and the last run of the same suite on the same endpoint with the same parameters.
+
+    The endpoint may have had another address then. Runs that were kept before that was noted are found by all of it.
+    """
+    alike = {
+        one["run"] for one in store.of("run")
+        if one["run"] != run["run"] and (one["key"] == run["key"] or one.get("like", "") == run.get("like"))
+    }  # fmt: skip
+    same = [one for one in store.of("done") if one["run"] in alike]
+    pinned = next((one["run"] for one in reversed(store.of("pin")) if one["run"] in {*alike, run["run"]}), None)
     found = {"last": same[-1]} if same else {}
     baseline = next((one for one in same if one["run"] == pinned), None)
     found |= {"baseline": baseline} if baseline else {}

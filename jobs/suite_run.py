@@ -33,8 +33,8 @@ from reference.tool_parsers.families import family_of
 
 BATCH = 10
 """Cases asked between two looks."""
-UNREACHED = frozenset({"connect_error", "timeout_first_byte", "tls_trust", "tls_dropped", "auth_error",
-                       "quota_exhausted"})  # fmt: skip
+UNREACHED = frozenset({"connect_error", "address_refused", "redirect", "timeout_first_byte", "tls_trust",
+                       "tls_dropped", "auth_error", "quota_exhausted"})  # fmt: skip
 """Outcomes of requests that reach no model. Where all of the first look end so, the rest is not asked."""
 
 

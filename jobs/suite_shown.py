@@ -47,8 +47,9 @@ class Shown:
 def facts(result: Shown) -> Iterator[tuple[str, str]]:
     """Yield the numbers of a run with their names, as people read them."""
     found = result.outcome
-    yield "right answers", rate_words(found.rate)
-    yield "golden", "–" if found.golden is None else rate_words(found.golden)
+    counted = ", cases counted by their weight" if found.weighted else ""
+    yield "right answers", rate_words(found.rate) + counted
+    yield "golden", "–" if found.golden is None else rate_words(found.golden) + counted
     yield "against golden", "–" if found.difference is None else difference_words(found.difference)
     for name, change in found.before.items():
         yield f"against {name}", difference_words(change)
@@ -56,8 +57,8 @@ def facts(result: Shown) -> Iterator[tuple[str, str]]:
         once, always = found.tries.at_least_once[0], found.tries.every_time[0]
         yield f"in {found.tries.k} tries", f"{once:.1%} at least once, {always:.1%} every time"
     steps = found.compounding
-    if steps.wrong is not None and steps.low is not None and steps.high is not None:
-        kind = "wrong steps" if found.difference is None else "steps wrong that golden does rightly"
+    if found.difference is not None and steps.wrong is not None and steps.low is not None and steps.high is not None:
+        kind = "steps wrong that golden does rightly"
         yield (
             f"runs of {steps.steps} steps",
             f"{steps.wrong:.0%} wrong [{steps.low:.0%}, {steps.high:.0%}], at {rate_words(steps.per_step)} {kind}",

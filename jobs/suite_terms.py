@@ -49,6 +49,15 @@ def run_key(endpoint: Endpoint, suite: Suite, wanted: Wanted) -> str:
     return hashlib.sha256(orjson.dumps(said, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
+def like_key(endpoint: Endpoint, suite: Suite, wanted: Wanted) -> str:
+    """Return a hash of what two runs must share to be compared: an endpoint may have moved to another address since."""
+    said = {
+        "name": endpoint.name, "model": endpoint.model, "suite": suite.sha256, "repeats": wanted.repeats,
+        "parameters": dict(wanted.parameters),
+    }  # fmt: skip
+    return hashlib.sha256(orjson.dumps(said, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
 def begun(store: SuiteStore, endpoint: Endpoint, suite: Suite, wanted: Wanted, at: datetime) -> tuple[Record, bool]:
     """Return the record of a run, and whether it was begun before: the last of its key that was not finished.
 
@@ -65,6 +74,7 @@ def begun(store: SuiteStore, endpoint: Endpoint, suite: Suite, wanted: Wanted, a
     record: Record = {
         "kind": "run", "run": secrets.token_hex(8), "key": key, "endpoint": endpoint.name, "suite": suite.name,
         "sha256": suite.sha256, "started_at": at.isoformat(), "seed": secrets.randbits(63),
+        "like": like_key(endpoint, suite, wanted),
     }  # fmt: skip
     return record, False
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import FrameType
 
 from jobs.dashboard_process import free_port
+from jobs.listening import listens
 from jobs.parent import environment
 from monitor.config_fields import Address
 from monitor.config_types import Config
@@ -150,8 +151,8 @@ def children(config_path: Path, config: Config) -> tuple[Child, ...]:
 
 def run(config_path: Path, config: Config) -> int:
     """Run the service until SIGINT or SIGTERM. Addresses of store and dashboard go to standard output."""
-    _check_free(config.store.listen, "store.listen")
-    _check_free(config.dashboard.listen, "dashboard.listen")
+    for process, address in listens(config).items():
+        _check_free(address, f"{process}.listen")
     supervisor = Supervisor(children(config_path, config), _say)
 
     def stop(_signal: int, _frame: FrameType | None) -> None:

@@ -12,8 +12,9 @@ from monitor.types import Endpoint, Exchange
 from monitor.wire.usage import read_usage
 
 _MILLION = 1e6
-_REFUSED = frozenset({"rate_limited", "quota_exhausted", "auth_error", "unsupported_param", "http_4xx", "http_5xx"})
-_NOT_REACHED = frozenset({"connect_error", "tls_trust", "tls_dropped", "not_run"})
+_REFUSED = frozenset({"rate_limited", "quota_exhausted", "auth_error", "unsupported_param", "http_4xx", "http_5xx",
+                      "redirect"})  # fmt: skip
+_NOT_REACHED = frozenset({"connect_error", "address_refused", "tls_trust", "tls_dropped", "not_run"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

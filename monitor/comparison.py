@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
-from monitor.comparison_facts import Example, ProbeRuns
+from monitor.comparison_facts import Bill, Example, ProbeRuns
 from monitor.incident import Incident
 from monitor.results import Fingerprint, Status, Verdict
 from monitor.types import Endpoint
@@ -33,8 +33,9 @@ class Estimate:
 
     ``low`` and ``high`` are a 95% interval, None where there is none (``remark`` says why). ``k`` of ``n`` for rates.
     ``exact`` for what is declared and has no error, such as a price. ``threshold`` is what a verdict compared it with.
-    ``top_k`` is how many alternatives a divergence is computed from, ``basis`` whatever else must be equal for two
-    estimates to be comparable (the digest of the golden weights). Instants are those of the first and last measurement.
+    ``apart`` says why a measured value has no place among the others. ``top_k`` is how many alternatives a divergence
+    is computed from, ``basis`` whatever else must be equal for two estimates to be comparable (the digest of the golden
+    weights). Instants are those of the first and last measurement.
     """
 
     value: float | None
@@ -46,6 +47,7 @@ class Estimate:
     reason: str | None = None
     remark: str | None = None
     threshold: float | None = None
+    apart: str | None = None
     top_k: int | None = None
     basis: str | None = None
     first_at: datetime | None = None
@@ -77,7 +79,7 @@ class Ranking:
 
     Within a tier there are ties, which ``places`` by name tell. ``decided`` is False where no endpoint is surely better
     than another: then there is no ranking. ``remarks`` say which pairs cannot be compared, and why. Those
-    ``without_interval`` have a value, but no place.
+    ``without_interval`` have a value, but no place; neither have those in ``apart``, by name with why.
     """
 
     measure: Measure
@@ -87,6 +89,7 @@ class Ranking:
     places: Mapping[str, Place] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
     without_interval: tuple[str, ...] = ()
+    apart: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,6 +175,7 @@ class Row:
     fingerprint: Fingerprint | None
     limits: tuple[str, ...]
     incidents: tuple[Incident, ...] = ()
+    bills: tuple[Bill, ...] = ()
 
 
 def is_good(row: Row) -> bool:
@@ -181,20 +185,24 @@ def is_good(row: Row) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestSize:
-    """Mean tokens of the answered requests. ``golden``: as golden counts prompts, else as the endpoints count."""
+    """Mean tokens that an endpoint bills for a request: ``reported`` by itself.
+
+    Else it reports none, and golden's count of the prompts and the length of the other endpoint's answers stand in.
+    """
 
     tokens_in: float
     tokens_out: float
-    golden: bool
+    reported: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Switch:
     """What changes for a user who goes from one endpoint to another. None where a number is not known.
 
-    Prices are USD per million tokens; ``blended`` is at three prompt tokens for each output token, ``per_thousand`` for
-    1,000 requests of the measured ``size``. Ratios of speed are new over old, and None too where the intervals leave
-    open which of the two is faster; ``timed`` where a speed is known of both.
+    Prices are USD per million tokens; ``blended`` is at three prompt tokens for each output token. ``per_thousand`` are
+    the same 1,000 requests, by the tokens that each of the two bills for them (``size_from``, ``size_to``). Ratios are
+    new over old; those of speed are None too where the intervals leave open which of the two is faster; ``timed`` where
+    a speed is known of both.
     """
 
     from_: str
@@ -206,9 +214,11 @@ class Switch:
     ttft_ratio: float | None
     tps_ratio: float | None
     timed: bool
-    size: RequestSize | None
-    per_thousand_change_usd: float | None
-    per_thousand_ratio: float | None
+    size_from: RequestSize | None = None
+    size_to: RequestSize | None = None
+    per_thousand_from_usd: float | None = None
+    per_thousand_to_usd: float | None = None
+    per_thousand_ratio: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

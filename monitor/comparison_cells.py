@@ -3,20 +3,32 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from monitor.comparison import Comparison, Estimate, Ladder, Measure, ModelComparison, Place, Row, Spent, Switch
+from monitor.comparison import (
+    Comparison,
+    Estimate,
+    Ladder,
+    Measure,
+    ModelComparison,
+    Place,
+    RequestSize,
+    Row,
+    Spent,
+    Switch,
+)
 from monitor.comparison_endings import endings_text
 from monitor.comparison_facts import Example
-from monitor.comparison_figures import DASH, bare, interval_text, place_text
-from monitor.comparison_measures import MEASURES
-from monitor.comparison_switch import size_text
-from monitor.comparison_weights import has_other_prompt
+from monitor.comparison_figures import DASH, bare, change_text, interval_text, place_text, plural, usd_text
+from monitor.comparison_limits import hidden_end
+from monitor.comparison_measures import MEASURES, has_other_prompt
 from monitor.comparison_words import order_text
 from monitor.results import Verdict
 from monitor.stats.posterior import posterior_text
 
 _EXAMPLES, _EXAMPLES_OF_MANY, _FEW = 8, 2, 10
 _GOALS = 3
-_POSTERIOR = "coarser_posterior"
+_POSTERIOR, _JOINED = "coarser_posterior", "joint_log_e"
+_MUCH = 0.1
+"""Share from which on a pass says little: about what 35 answers without a fault leave open."""
 
 
 def measures(model: ModelComparison) -> tuple[Measure, ...]:
@@ -56,8 +68,15 @@ def ends(measure: Measure, one: Estimate) -> str:
 
 
 def counted(one: Estimate) -> str:
-    """What a rate rests on."""
-    return "" if one.value is None or one.k is None else f"{one.k:,} of {one.n:,}"
+    """What a number rests on: k of n for rates; empty where it is told already, or nothing was counted."""
+    if one.value is None or one.exact or one.low is None:
+        return ""
+    return f"n {one.n:,}" if one.k is None else f"{one.k:,} of {one.n:,}"
+
+
+def apart(one: Estimate) -> str:
+    """Why a measured number has no place; empty where it has one."""
+    return "" if one.apart is None else f"no place: {one.apart}"
 
 
 def effect(told: Verdict) -> str:
@@ -69,6 +88,20 @@ def effect(told: Verdict) -> str:
     unit = "share" if told.unit == "share" else "nats" if told.unit == "nats" else ""
     ends = "" if told.low is None or told.high is None else f" [{bare(told.low, unit)}, {bare(told.high, unit)}]"
     return f"{bare(told.effect, unit)}{ends}" + ("" if unit == "share" else f" {told.unit}")
+
+
+def rests_on(told: Verdict) -> str:
+    """What a verdict rests on; beside a pass also what it may hide: one of 5 answers is none of 500."""
+    if told.statistic == _JOINED:
+        return f"{plural(told.n, 'detector')} joined"
+    n = f"n {told.n:,}"
+    if told.status != "pass":
+        return n
+    end = hidden_end(told)
+    if end is not None:
+        return f"{n}, {'few: ' if end > _MUCH else ''}up to {bare(end, 'share')} may be hidden"
+    unit = f" {told.unit}" if told.unit not in {"", "share"} else ""
+    return n if told.mde is None else f"{n}, from {bare(told.mde, told.unit)}{unit} on it would show"
 
 
 def threshold(told: Verdict) -> str:
@@ -86,13 +119,22 @@ def change(usd: float | None) -> str:
 
 
 def thousand(one: Switch) -> str:
-    """What 1,000 requests of the measured size cost more or less."""
-    return DASH if one.per_thousand_change_usd is None else f"{one.per_thousand_change_usd:+.2g}"
+    """What the same 1,000 requests cost here and there, as each of the two bills them."""
+    old, new = one.per_thousand_from_usd, one.per_thousand_to_usd
+    return DASH if old is None or new is None else f"{usd_text(old)} → {usd_text(new)}"
 
 
-def percent(ratio: float | None) -> str:
-    """A ratio of prices as the change in percent."""
-    return DASH if ratio is None else f"{ratio - 1:+.0%}"
+def percent(one: Switch) -> str:
+    """The change of that in percent."""
+    old, new = one.per_thousand_from_usd, one.per_thousand_to_usd
+    return DASH if not old or new is None else change_text(new, old, "USD")
+
+
+def billed(size: RequestSize | None) -> str:
+    """Tokens that are billed for a request, and whether others had to count them."""
+    if size is None:
+        return DASH
+    return f"{size.tokens_in:.0f} + {size.tokens_out:.0f}" + ("" if size.reported else " (not reported)")
 
 
 def times(ratio: float | None, timed: bool) -> str:
@@ -137,9 +179,16 @@ def switch_note(model: ModelComparison) -> str:
         [f"The {_GOALS} cheapest endpoints that pass, for each."] if max(counts.values(), default=0) > _GOALS else []
     )
     parts.append("Prices as declared.")
-    size = next((one.size for one in model.switches if one.size is not None), None)
-    if size is not None:
-        parts.append(f"1,000 requests {size_text(size)}.")
+    known = [size for one in model.switches for size in (one.size_from, one.size_to) if size is not None]
+    if known:
+        parts.append(
+            "1,000 requests: the same questions to both, as they were asked here, at the prompt and output tokens that "
+            "each of the two reports for them (tokens a request: prompt + output)."
+        )
+    if any(not size.reported for size in known):
+        parts.append(
+            "“Not reported”: it counts no tokens, so golden's count of the prompts and the other's answers stand in."
+        )
     if any(one.timed for one in model.switches):
         parts.append("Speeds are new over old; “not sure” where the intervals leave open which is faster.")
     return " ".join(parts)

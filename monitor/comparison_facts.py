@@ -25,6 +25,17 @@ class ProbeRuns:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Bill:
+    """Tokens that an endpoint counted for ``n`` answers to one probe with one set of parameters: the same questions."""
+
+    probe: str
+    params_sha256: str
+    n: int
+    tokens_in: int
+    tokens_out: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
     """Requests that count for availability: ``good`` of ``n`` in ``n_runs`` runs (the clusters).
 
@@ -92,7 +103,8 @@ class Facts:
     ``series`` are the numbers of its runs by metric; ``singles`` those of single requests by metric (``ttft_ms``,
     ``tps``), of the newest runs. ``verdicts`` are the newest of each detector; ``past`` says by detector what came
     since its last pass. ``outcomes`` count every request. ``incidents`` are those of the window, newest first. Tokens
-    are as the endpoint counted; ``n_uncounted`` answers did not.
+    are as the endpoint counted; ``n_uncounted`` answers did not. ``bills`` are those of answers that both were counted
+    for.
     """
 
     endpoint: Endpoint
@@ -109,3 +121,4 @@ class Facts:
     tokens_in: int = 0
     tokens_out: int = 0
     n_uncounted: int = 0
+    bills: tuple[Bill, ...] = ()

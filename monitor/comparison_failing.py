@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 from monitor.comparison import Ladder, Row, Rung
 from monitor.comparison_endings import apart_text, counts_text
-from monitor.comparison_figures import amount, bare, interval_text, plural, rung_text, stamp
+from monitor.comparison_figures import amount, interval_text, plural, ratio_text, rung_text, stamp
 from monitor.comparison_measures import OPERATION
 from monitor.comparison_weights import (
-    has_other_prompt,
     is_named,
+    n_prompts,
     not_judged,
     of,
     prompt_fault,
@@ -19,8 +19,6 @@ from monitor.comparison_weights import (
 )
 from monitor.stats.posterior import posterior_text
 from monitor.tolerances import is_precision
-
-_RATIO = ""
 
 
 def failing(row: Row, ladder: Ladder | None) -> str:
@@ -69,6 +67,9 @@ def _what(row: Row) -> str:
     prompt = prompt_fault(row.verdicts)
     if prompt is not None:
         return f"does not serve what it declares ({declared}): {prompt}"
+    if is_routed(row) and row.identified is not None:
+        name = row.identified.name
+        return f"serves a part of its requests with other weights than it declares ({declared}): {name}{_bits(name)}"
     if "weights" in causes:
         return f"does not serve the weights that it declares ({declared})"
     return f"does not serve what it declares ({declared}): {causes or 'cause unknown'}"
@@ -86,14 +87,22 @@ def is_over_quantised(row: Row) -> bool:
     return told is not None and told.status in {"fail", "suspect"} and is_named(row) and "weights" in str(told.cause)
 
 
+def is_routed(row: Row) -> bool:
+    """Whether an identification that failed the endpoint names what a part of the requests gets."""
+    told = of(row.verdicts, "identify")
+    return told is not None and told.status in {"fail", "suspect"} and is_named(row) and "routing" in str(told.cause)
+
+
 def _how_far(row: Row, ladder: Ladder | None) -> str:
     kl = row.estimates["kl"]
     if kl.value is None:
         return _flipped(row)
+    if kl.apart is not None:
+        return ""  # told as unjudged weights; a number would be taken for one of them
     ends = "" if kl.low is None or kl.high is None else f" (95% interval {kl.low:.2g} to {kl.high:.2g})"
     text = f" Its next-token probabilities are {kl.value:.2g} nats from golden's{ends}"
     if kl.threshold:
-        times = bare(kl.value / kl.threshold, _RATIO)
+        times = ratio_text(kl.value, kl.threshold, "nats")
         text += f", {times} times the {kl.threshold:.2g} that a faithful server may show"
     _, fails = thresholds(of(row.verdicts, "logprob_fidelity"))
     if fails is not None and kl.low is not None and kl.low > fails:
@@ -103,7 +112,7 @@ def _how_far(row: Row, ladder: Ladder | None) -> str:
 
 def _on_ladder(row: Row, ladder: Ladder | None, value: float) -> str:
     """Where it stands on the ladder, unless something better is known or weights are not what differs."""
-    if ladder is None or is_named(row) or has_other_prompt(row.verdicts) or "weights" not in ", ".join(row.causes):
+    if ladder is None or is_named(row) or "weights" not in ", ".join(row.causes):
         return ""
     near = nearest(ladder, value)
     return f"; on the ladder ({prompts_text(ladder, [row])}) that is roughly {near}" if near else ""
@@ -111,7 +120,7 @@ def _on_ladder(row: Row, ladder: Ladder | None, value: float) -> str:
 
 def _flipped(row: Row) -> str:
     flips = row.estimates["flips"]
-    if flips.value is None:
+    if flips.value is None or flips.apart is not None:
         return ""
     return f" It takes another token than golden would at {amount(flips.value, 'share')} of positions" + (
         f" {interval_text(flips, 'share')}." if flips.low is not None else "."
@@ -137,26 +146,25 @@ def _identified(row: Row) -> str:
     return (
         f" Of all known ways to change the weights, {found.name} explains its answers best (posterior "
         f"{posterior_text(found.posterior)} after {plural(found.n_prompts, 'prompt')})."
-        + (f" Served so: {which}." if which else "")
+        + (f" It serves so an estimated {which}." if which else "")
     )  # fmt: skip
 
 
 def since_text(row: Row) -> str:
-    """Say since when; empty where nothing is wrong."""
+    """Say since when, as one fault that stands; empty where nothing is wrong."""
     found = row.since
     if found is None:
         return ""
     if found.last_good_at is not None:
         return (
-            f" It began between {stamp(found.last_good_at)}, when it still passed, and {stamp(found.first_bad_at)} "
-            f"({plural(found.n_bad, 'verdict')} of {found.detector} since)."
+            f" It began between {stamp(found.last_good_at)}, when {found.detector} still passed, and "
+            f"{stamp(found.first_bad_at)}; it has not passed since."
         )
     began = min((probe.first_at for probe in row.probes), default=None)
-    measuring = f"; measuring began {stamp(began)}" if began is not None else ""
-    more = "" if found.n_bad == 1 else f" and in all {found.n_bad}"
+    measuring = f"; measuring began {stamp(began)}, so how long before is not known" if began is not None else ""
     return (
-        f" It was already so at the first verdict of {found.detector} that decided ({stamp(found.first_bad_at)}){more}"
-        f"{measuring}."
+        f" It was already so when {found.detector} first decided ({stamp(found.first_bad_at)}) and has not passed "
+        f"since{measuring}."
     )
 
 
@@ -166,4 +174,6 @@ def near_text(row: Row) -> str:
     if kl.value is None:
         return ""
     limit = f", {kl.threshold:.2g} tolerated" if kl.threshold else ""
-    return f": KL {kl.value:.2g} nats {interval_text(kl, 'nats')}{limit}"
+    n = n_prompts(row)
+    asked = f" over {plural(n, 'prompt')}" if n is not None else ""
+    return f": KL {kl.value:.2g} nats {interval_text(kl, 'nats')}{asked}{limit}"

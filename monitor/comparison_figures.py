@@ -1,7 +1,7 @@
 """Numbers of a comparison as people read them: one way to write each, everywhere."""
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from monitor.comparison import Estimate, Measure, Place, Rung
 
@@ -56,6 +56,30 @@ def estimate_text(measure: Measure, estimate: Estimate) -> str:
     return f"{counted}{bare(estimate.value, measure.unit)} {ends}".strip()
 
 
+def usd_text(usd: float) -> str:
+    """Return a sum of money without its unit, such as ``0.0201`` or ``12.50``."""
+    return bare(usd, "USD")
+
+
+def ratio_text(value: float, base: float, unit: str) -> str:
+    """Return how many times `base` `value` is, such as ``120``: of both as `bare` prints them, to two digits.
+
+    A reader who divides 0.24 by 0.002 must not find another number than the one that stands beside them.
+    """
+    times = float(f"{printed(value, unit) / printed(base, unit):.2g}")
+    return f"{times:,.0f}" if times >= 10 else f"{times:g}"
+
+
+def change_text(value: float, base: float, unit: str) -> str:
+    """Return the change from `base` to `value` in percent, such as ``+67%``, of both as `bare` prints them."""
+    return f"{printed(value, unit) / printed(base, unit) - 1:+.0%}"
+
+
+def printed(value: float, unit: str) -> float:
+    """Return the number that a reader of `bare` gets to know; not of shares."""
+    return float(bare(value, unit).replace(",", ""))
+
+
 def place_text(place: Place | None) -> str:
     """Return ``1``, or ``2 to 3 (tied)``; a dash where not measured."""
     if place is None:
@@ -77,6 +101,15 @@ def span_text(first: datetime | None, last: datetime | None) -> str:
         return stamp(a)
     end = f"{b:%H:%M}" if a.date() == b.date() else f"{b:%Y-%m-%d %H:%M}"
     return f"{a:%Y-%m-%d %H:%M} to {end} UTC"
+
+
+def age_text(age: timedelta) -> str:
+    """Return such as ``6 minutes``, ``3 hours`` or ``2 days``: the largest unit of which it is at least two."""
+    seconds = age.total_seconds()
+    for unit, size in (("day", 86400), ("hour", 3600), ("minute", 60)):
+        if seconds >= 2 * size:
+            return plural(int(seconds // size), unit)
+    return plural(max(1, int(seconds)), "second")
 
 
 def rung_text(rung: Rung) -> str:

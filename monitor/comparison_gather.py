@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from monitor.comparison_examples import failed, farthest, fault_of
-from monitor.comparison_facts import Example, Facts, Numbers, ProbeRuns, Streak, Tally
+from monitor.comparison_facts import Bill, Example, Facts, Numbers, ProbeRuns, Streak, Tally
 from monitor.results import Fingerprint, GoldenView, Run, RunRecord, Verdict
 from monitor.types import NOT_THE_ENDPOINTS_FAULT, Endpoint, Exchange
 from monitor.wire.usage import read_usage
@@ -44,6 +44,22 @@ def gathered(known: Measured) -> Facts:
         n_uncounted=sum(
             one.answered and None in pair for one, pair in zip(exchanges, counts, strict=True)
         ),
+        bills=_bills(records),
+    )  # fmt: skip
+
+
+def _bills(records: Iterable[RunRecord]) -> tuple[Bill, ...]:
+    """Tokens of the answers that were counted for prompt and answer, by what was asked."""
+    found: defaultdict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
+    for record in records:
+        pairs = (_tokens(one) for one in record.exchanges if one.answered)
+        own = [(into, out) for into, out in pairs if into is not None and out is not None]
+        if own:
+            found[record.run.probe, record.run.params_sha256] += own
+    return tuple(
+        Bill(probe=key[0], params_sha256=key[1], n=len(own), tokens_in=sum(one for one, _ in own),
+             tokens_out=sum(one for _, one in own))
+        for key, own in sorted(found.items())
     )  # fmt: skip
 
 

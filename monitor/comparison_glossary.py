@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterator
 
 from monitor.comparison import Comparison
+from monitor.comparison_causes import MEANINGS
+from monitor.comparison_schemes import schemes_in
 from monitor.faults.catalogue import CATALOGUE
 
 _TERMS = (
@@ -14,18 +16,15 @@ _TERMS = (
         "nats",
         "unit of a divergence, by natural logarithms: at 0.24 golden's tokens are on average 1.27 x less likely",
     ),
+    ("tied", "the intervals leave open which of them is better"),
     (
         "joint evidence",
-        "log of an e-value over all runs since the last pass: chance gets above x with probability e^-x at most",
+        "log of an e-value over the runs since the last pass, or the first look: by chance above x with at most e^-x",
     ),
     ("posterior", "probability of a scheme once the answers were seen, out of all known schemes and “none of these”"),
     ("TTFT", "time to first token, in milliseconds"),
     ("Tokens per second", "of one stream, after the first token"),
     ("broken_tool_call", "a complete answer whose tool call cannot be parsed"),
-    (
-        "template",
-        "the text around the messages that the model reads, such as its default system prompt; cause of a fail",
-    ),
     ("coarser", "posterior of all schemes with fewer bits than declared"),
     ("truncated", "the connection closed before the answer was complete"),
     ("rate_limited", "refused for too many requests (HTTP 429): not the endpoint's fault, not counted"),
@@ -48,9 +47,12 @@ def glossary(comparison: Comparison) -> list[tuple[str, str]]:
     text = "\n".join(_texts(comparison))
     if not text:
         return []
-    terms = (*_TERMS, *((one.name, f"{one.title}: {one.symptom}") for one in CATALOGUE))
+    terms = (
+        *_TERMS, *((name, f"cause: {meaning}") for name, meaning in MEANINGS.items()),
+        *((one.name, f"{one.title}: {one.symptom}") for one in CATALOGUE),
+    )  # fmt: skip
     found = [(term, meaning) for term, meaning in terms if re.search(rf"(?<![\w-]){re.escape(term)}\b", text)]
-    return [*found, *((place, "the place from which was asked, as configured (`vantage`)")
+    return [*found, *schemes_in(text), *((place, "the place from which was asked, as configured (`vantage`)")
                       for place in comparison.vantages)]  # fmt: skip
 
 
@@ -58,7 +60,10 @@ def _texts(comparison: Comparison) -> Iterator[str]:
     for model in comparison.models:
         yield from (*model.words, *model.limits)
         yield from (one.measure.title for one in model.rankings)
+        yield from (rung.name for rung in (model.ladder.rungs if model.ladder else ()))
         for row in model.rows:
-            yield from (*row.limits, *row.causes)
+            yield from (*row.limits, *row.causes, row.endpoint.precision or "")
+            yield from (f"{one.cause} {one.reason}" for one in row.incidents)
+            yield "" if row.identified is None else row.identified.name
             for told in row.verdicts:
                 yield f"{told.detector} {told.status} {told.reason} {told.statistic.partition('_')[0]}"

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from monitor.comparison import Estimate, Ladder, Row
 from monitor.comparison_facts import Facts
-from monitor.comparison_figures import amount, rung_text
-from monitor.comparison_measures import newest
+from monitor.comparison_figures import age_text, amount, rung_text, stamp
+from monitor.comparison_measures import judged_at, newest
 from monitor.comparison_weights import not_judged
 from monitor.results import Verdict
 from monitor.summary import NO_HISTORY
@@ -53,10 +53,21 @@ def _limits(facts: Facts, found: Mapping[str, Estimate]) -> Iterator[str]:
             continue
         if told.status == "inconclusive" and told.cause != NO_HISTORY:
             yield f"{told.detector} could not decide: {told.reason}."
+    yield from _older(facts)
     yield from _of_fidelity(facts, found["kl"])
     yield from _hidden(facts)
     yield from _of_speed(facts, found["ttft_ms"])
     yield from _of_money(facts)
+
+
+def _older(facts: Facts) -> Iterator[str]:
+    """Runs that the newest verdict on what is served does not know of: it says nothing of them."""
+    judged, run = judged_at(facts.verdicts), max((one.last_at for one in facts.probes), default=None)
+    if judged is not None and run is not None and judged < run:
+        yield (
+            f"Its newest verdict on what is served is of {stamp(judged)}, {age_text(run - judged)} older than its "
+            "newest run: whether that has changed since is not known."
+        )
 
 
 def _of_fidelity(facts: Facts, kl: Estimate) -> Iterator[str]:
@@ -77,14 +88,16 @@ def _hidden(facts: Facts) -> Iterator[str]:
     found = [
         f"{text.format(end=amount(end, 'share'))} (n {told.n})" for told in facts.verdicts
         if told.status == "pass" and told.detector in _MAY_HIDE
-        for text, end in [(_MAY_HIDE[told.detector], _end(told))] if end is not None
+        for text, end in [(_MAY_HIDE[told.detector], hidden_end(told))] if end is not None
     ]  # fmt: skip
     if found:
         yield f"Newest verdicts, no fault shown; yet {'; '.join(found)}."
 
 
-def _end(told: Verdict) -> float | None:
-    """The end of the interval at which most is wrong."""
+def hidden_end(told: Verdict) -> float | None:
+    """The share that may be wrong behind a verdict that looks for faults: the far end of its interval, else None."""
+    if told.detector not in _MAY_HIDE:
+        return None
     if told.detector == "availability":
         return None if told.low is None else 1 - told.low
     if told.detector == "shape" and told.low is not None and told.high is not None:  # a shift, either way

@@ -10,8 +10,8 @@ from typing import Literal
 from monitor.comparison import Estimate, Measure, ModelComparison, Row
 from monitor.comparison_figures import bare, interval_text
 from monitor.comparison_measures import measure as measure_called
-from monitor.comparison_order import can_be_placed
-from monitor.comparison_weights import has_other_prompt, thresholds
+from monitor.comparison_order import can_be_placed, has_ends
+from monitor.comparison_weights import thresholds
 
 KL = "kl"
 Kind = Literal["endpoint", "faithful", "degraded"]
@@ -45,7 +45,7 @@ class Line:
 
 def is_hollow(row: Row, measure: str) -> bool:
     """Whether the mark of an endpoint is hollow: no interval, or the divergence of another prompt than golden's."""
-    return not can_be_placed(row.estimates[measure]) or (measure == KL and has_other_prompt(row.verdicts))
+    return not can_be_placed(row.estimates[measure])
 
 
 def of_measure(model: ModelComparison, measure: Measure) -> tuple[Mark, ...]:
@@ -64,7 +64,7 @@ def _mark(row: Row, measure: Measure) -> Mark:
 
 def _text(one: Estimate, measure: Measure) -> str:
     assert one.value is not None  # noqa: S101
-    ends = interval_text(one, measure.unit) if can_be_placed(one) else f"(no interval, n {one.n})"
+    ends = interval_text(one, measure.unit) if has_ends(one) else f"(no interval, n {one.n})"
     return f"{bare(one.value, measure.unit)} {ends}".strip()
 
 

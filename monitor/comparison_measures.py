@@ -1,7 +1,10 @@
 """What endpoints are compared by, and how each number comes out of the facts about one endpoint."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
 
+from monitor.causes import OF_PROMPT, explain
 from monitor.comparison import Estimate, Measure
 from monitor.comparison_facts import Facts, Numbers
 from monitor.results import Verdict
@@ -37,6 +40,24 @@ OPERATION = frozenset({"availability", "speed_shift", "faults", "parameters"})
 """Detectors whose verdicts say nothing about fidelity."""
 WEIGHTS = frozenset({"audit", "logprob_fidelity", "greedy_flips", "border", "identify", "two_sample"})
 """Detectors without one of which nothing is known of the weights."""
+SEEKERS = frozenset({"shape", "tool_calls"})
+"""Detectors that look for faults of answers: with too few of them they decide nothing of what is served."""
+SERVED = WEIGHTS | {"fidelity"}
+"""Those and the one that joins them."""
+
+OTHER_PROMPT = "measured with another prompt than golden's"
+"""Why a distance from golden says nothing of weights."""
+
+
+def has_other_prompt(verdicts: Sequence[Verdict]) -> bool:
+    """Whether the model behind an endpoint gets another prompt than golden does."""
+    cause = explain(verdicts)
+    return cause is not None and cause.cause in OF_PROMPT
+
+
+def judged_at(verdicts: Sequence[Verdict]) -> datetime | None:
+    """When something last decided on what is served; None where nothing has."""
+    return max((one.at for one in verdicts if one.detector in SERVED and one.status != "inconclusive"), default=None)
 
 
 def measure(name: str) -> Measure:
@@ -80,12 +101,19 @@ def _prompt_match(facts: Facts) -> Estimate:
     return _of_verdict(facts, "accounting", "k")
 
 
+def _of_weights(facts: Facts, detector: str) -> Estimate:
+    """A distance from golden: one of weights only where both got the same prompt."""
+    found = _of_verdict(facts, detector)
+    other = found.value is not None and has_other_prompt(facts.verdicts)
+    return replace(found, apart=OTHER_PROMPT) if other else found
+
+
 def _kl(facts: Facts) -> Estimate:
-    return _of_verdict(facts, "logprob_fidelity")
+    return _of_weights(facts, "logprob_fidelity")
 
 
 def _flips(facts: Facts) -> Estimate:
-    return _of_verdict(facts, "greedy_flips")
+    return _of_weights(facts, "greedy_flips")
 
 
 def _tools(facts: Facts) -> Estimate:

@@ -68,6 +68,11 @@ def _enough_alternatives(better: Estimate, worse: Estimate) -> bool:
 
 def can_be_placed(one: Estimate) -> bool:
     """Whether anything can be told of its order: a value without an interval may be anywhere."""
+    return one.apart is None and has_ends(one)
+
+
+def has_ends(one: Estimate) -> bool:
+    """Whether a value has an interval, or needs none."""
     return one.value is not None and (one.exact or (one.low is not None and one.high is not None))
 
 
@@ -87,8 +92,10 @@ def ranking(measure: Measure, estimates: Mapping[str, Estimate]) -> Ranking:
         unmeasured=tuple(sorted(name for name, one in estimates.items() if one.value is None)),
         decided=any(beaten.values()), places=found, remarks=remarks,
         without_interval=tuple(
-            sorted(name for name, one in estimates.items() if one.value is not None and name not in known)
+            sorted(name for name, one in estimates.items()
+                   if one.value is not None and one.apart is None and name not in known)
         ),
+        apart={name: one.apart for name, one in sorted(estimates.items()) if one.apart is not None},
     )  # fmt: skip
 
 

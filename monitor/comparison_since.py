@@ -4,12 +4,13 @@ from collections.abc import Iterator, Sequence
 
 from monitor.causes import explain
 from monitor.comparison import Identified, RequestSize, Row, Since, Switch, is_good
+from monitor.comparison_bills import sizes
 from monitor.comparison_facts import Facts, Streak
 from monitor.comparison_measures import measure, newest
 from monitor.comparison_order import can_be_placed, surely_better
 from monitor.results import Verdict
 from monitor.stats.hypotheses import FAITHFUL
-from monitor.types import ANSWERED, Endpoint
+from monitor.types import Endpoint
 
 _BAD = frozenset({"fail", "suspect"})
 _SPEEDS = ("ttft_ms", "tps")
@@ -66,34 +67,16 @@ def identified(facts: Facts) -> Identified | None:
 
 def switches(rows: Sequence[Row]) -> Iterator[Switch]:
     """From every endpoint that fails or is suspect to every good one."""
-    size = request_size(rows)
     for old in rows:
         for new in rows if old.status in _BAD else ():
             if is_good(new):
-                yield _switch(old, new, size)
+                yield _switch(old, new, rows)
 
 
-def request_size(rows: Sequence[Row]) -> RequestSize | None:
-    """Mean size of the answered requests of those who count prompts as golden does, else of all who count."""
-    counting = [row for row in rows if _n_counted(row) > 0]
-    as_golden = [row for row in counting if row.estimates["prompt_match"].value == 1.0]
-    chosen = as_golden or counting
-    n = sum(map(_n_counted, chosen))
-    if n == 0:
-        return None
-    return RequestSize(
-        tokens_in=sum(row.spent.tokens_in for row in chosen) / n,
-        tokens_out=sum(row.spent.tokens_out for row in chosen) / n, golden=bool(as_golden),
-    )  # fmt: skip
-
-
-def _n_counted(row: Row) -> int:
-    return sum(n for outcome, n in row.outcomes.items() if outcome in ANSWERED) - row.spent.n_uncounted
-
-
-def _switch(old: Row, new: Row, size: RequestSize | None) -> Switch:
+def _switch(old: Row, new: Row, rows: Sequence[Row]) -> Switch:
     blended = blended_usd(old.endpoint), blended_usd(new.endpoint)
-    thousand = _thousand_usd(old.endpoint, size), _thousand_usd(new.endpoint, size)
+    size_from, size_to = sizes(old, new, rows)
+    thousand = _thousand_usd(old.endpoint, size_from), _thousand_usd(new.endpoint, size_to)
     return Switch(
         from_=old.endpoint.name, to=new.endpoint.name,
         price_in_change_usd=_change(old.endpoint.price_in_usd, new.endpoint.price_in_usd),
@@ -101,7 +84,8 @@ def _switch(old: Row, new: Row, size: RequestSize | None) -> Switch:
         blended_change_usd=_change(*blended), blended_ratio=_ratio(*blended),
         ttft_ratio=_sure_ratio("ttft_ms", old, new), tps_ratio=_sure_ratio("tps", old, new),
         timed=any(can_be_placed(old.estimates[name]) and can_be_placed(new.estimates[name]) for name in _SPEEDS),
-        size=size, per_thousand_change_usd=_change(*thousand), per_thousand_ratio=_ratio(*thousand),
+        size_from=size_from, size_to=size_to, per_thousand_from_usd=thousand[0], per_thousand_to_usd=thousand[1],
+        per_thousand_ratio=_ratio(*thousand),
     )  # fmt: skip
 
 

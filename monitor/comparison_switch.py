@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from monitor.comparison import RequestSize, Switch
-from monitor.comparison_figures import bare
+from monitor.comparison_figures import bare, change_text, usd_text
 
 _UNKNOWN = float("inf")
 
@@ -30,8 +30,6 @@ def switch_text(one: Switch) -> str:
 
 
 def _cost(one: Switch) -> str:
-    if one.price_in_change_usd == one.price_out_change_usd == 0:
-        return "nothing: the prices are the same"
     prices = [
         _change_text(change, what)
         for change, what in ((one.price_in_change_usd, "prompt tokens"), (one.price_out_change_usd, "output tokens"))
@@ -39,24 +37,31 @@ def _cost(one: Switch) -> str:
     ]
     if not prices:
         return "an unknown sum, since prices are not declared"
-    cost = " and ".join(prices)
-    if len(prices) == 1:
+    same = one.price_in_change_usd == one.price_out_change_usd == 0
+    cost = "nothing more a token, the prices are the same" if same else " and ".join(prices)
+    if None in (one.price_in_change_usd, one.price_out_change_usd):
         return f"{cost}; the other price is not declared"
-    if one.size is not None and one.per_thousand_change_usd is not None:
-        return f"{cost}. For 1,000 requests {size_text(one.size)} that is {_thousand(one)}"
+    if one.size_from is not None and one.size_to is not None and one.per_thousand_to_usd is not None:
+        return (
+            f"{cost}. For 1,000 requests as they were asked here that is {thousand_text(one)}, by the tokens that each "
+            f"bills: {one.from_} {size_text(one.size_from)}, {one.to} {size_text(one.size_to)} a request"
+        )
     return cost if one.blended_ratio is None else f"{cost} ({one.blended_ratio - 1:+.0%} at three in to one out)"
 
 
-def _thousand(one: Switch) -> str:
-    usd = one.per_thousand_change_usd or 0.0
-    ratio = "" if one.per_thousand_ratio is None else f" ({one.per_thousand_ratio - 1:+.0%})"
-    return f"{abs(usd):.2g} USD {'more' if usd > 0 else 'less'}{ratio}"
+def thousand_text(one: Switch) -> str:
+    """Return such as ``0.0205 instead of 0.0123 USD (+67%)``; empty where not known."""
+    old, new = one.per_thousand_from_usd, one.per_thousand_to_usd
+    if old is None or new is None:
+        return ""
+    ratio = "" if old == 0 else f" ({change_text(new, old, 'USD')})"
+    return f"{usd_text(new)} instead of {usd_text(old)} USD{ratio}"
 
 
 def size_text(size: RequestSize) -> str:
-    """Return such as ``of the mean size here (58 prompt and 15 output tokens, prompts as golden counts them)``."""
-    counts = "prompts as golden counts them" if size.golden else "as the endpoints count them"
-    return f"of the mean size here ({size.tokens_in:.0f} prompt and {size.tokens_out:.0f} output tokens, {counts})"
+    """Return such as ``37 prompt and 15 output tokens``, with who counted them where the endpoint did not."""
+    counts = f"{size.tokens_in:.0f} prompt and {size.tokens_out:.0f} output tokens"
+    return counts if size.reported else f"{counts} (it reports none: golden's count and the other's answers stand in)"
 
 
 def _speed(one: Switch) -> str:
@@ -74,4 +79,5 @@ def _speed(one: Switch) -> str:
 
 
 def _change_text(usd: float, what: str) -> str:
-    return f"{abs(usd):.2f} USD {'more' if usd > 0 else 'less'} per million {what}" if usd else f"nothing for {what}"
+    more = "more" if usd > 0 else "less"
+    return f"{usd_text(abs(usd))} USD {more} per million {what}" if usd else f"nothing more for {what}"

@@ -3,10 +3,9 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from monitor.causes import OF_PROMPT, explain
 from monitor.comparison import Ladder, ModelComparison, Row
-from monitor.comparison_figures import DASH, plural, stamp
-from monitor.comparison_measures import WEIGHTS
+from monitor.comparison_figures import DASH, age_text, plural, stamp
+from monitor.comparison_measures import WEIGHTS, has_other_prompt, judged_at
 from monitor.results import Verdict
 from monitor.stats.posterior import posterior_text
 
@@ -18,12 +17,6 @@ _ACCOUNTING, _KL = "accounting", "logprob_fidelity"
 def of(verdicts: Sequence[Verdict], detector: str) -> Verdict | None:
     """The verdict of a detector; None where it gave none."""
     return next((one for one in verdicts if one.detector == detector), None)
-
-
-def has_other_prompt(verdicts: Sequence[Verdict]) -> bool:
-    """Whether the model behind an endpoint gets another prompt than golden does."""
-    cause = explain(verdicts)
-    return cause is not None and cause.cause in OF_PROMPT
 
 
 def prompt_fault(verdicts: Sequence[Verdict]) -> str | None:
@@ -60,7 +53,7 @@ class Served:
     served: str
     posterior: str
     share: str
-    n_prompts: str
+    judged: str
     remark: str
 
 
@@ -72,21 +65,31 @@ def served(row: Row) -> Served:
         asked = "not asked (probe `identify`)" if told is None else told.reason
         remark = f"weights not judged: {why}" if why else asked
         return Served(endpoint=row.endpoint.name, declared=declared, served=DASH, posterior=DASH, share=DASH,
-                      n_prompts=DASH, remark=remark)  # fmt: skip
+                      judged=judged_text(row), remark=remark)  # fmt: skip
     return Served(
         endpoint=row.endpoint.name, declared=declared, served=found.name, posterior=posterior_text(found.posterior),
-        share=share_text(row) or DASH, n_prompts=str(found.n_prompts),
+        share=share_text(row) or DASH, judged=judged_text(row),
         remark="" if told is None or told.status != "inconclusive" else "not sure enough to decide",
     )  # fmt: skip
 
 
+def judged_text(row: Row) -> str:
+    """Return when something last decided on what is served, and how much older that is than the newest run."""
+    judged, run = judged_at(row.verdicts), max((one.last_at for one in row.probes), default=None)
+    older = f", {age_text(run - judged)} before its newest run" if judged and run and judged < run else ""
+    return f"{stamp(judged)}{older}"
+
+
 def share_text(row: Row) -> str:
-    """Return which requests are served so, with the interval; empty where not known."""
+    """Return the share of the requests that are served so, as all rates are told; empty where not known.
+
+    The share is estimated, no prompt is counted as one or the other: all of 16 prompts alike make 95% [81%, 100%].
+    """
     found = row.identified
     if found is None or found.share is None or found.share_low is None or found.share_high is None:
         return ""
-    which = "all requests" if found.share_high >= 1 else "a part of the requests"
-    return f"{which} (estimate {found.share:.0%}, 95% interval {found.share_low:.0%} to {found.share_high:.0%})"
+    ends = f"[{found.share_low:.0%}, {found.share_high:.0%}]"
+    return f"{found.share:.0%} {ends} of requests, from {plural(found.n_prompts, 'prompt')}"
 
 
 def is_named(row: Row) -> bool:

@@ -10,6 +10,7 @@ from monitor.comparison_measures import measure
 from monitor.comparison_since import blended_usd
 from monitor.comparison_switch import switching
 from monitor.comparison_weights import not_judged
+from monitor.summary import counting
 
 _RANKED = ("kl", "flips", "availability", "tools", "ttft_ms", "tps")
 _NAMED = 8
@@ -94,7 +95,10 @@ def _suspect(row: Row) -> str:
 
 def _passing(row: Row) -> str:
     declared = row.endpoint.precision or "full precision"
-    open_ = "" if row.status == "pass" else f" Not decided: {row.reason}."
+    undecided = "; ".join(
+        f"{one.detector}: {one.reason}" for one in counting(row.verdicts) if one.status == "inconclusive"
+    )
+    open_ = "" if row.status == "pass" else f" Not decided: {undecided or row.reason}."
     named = row.identified
     also = f" An identification says the same: {named.name}." if named is not None and named.full else ""
     serves = f"{row.endpoint.name} serves what it declares ({declared}), as far as was measured"
@@ -119,12 +123,12 @@ def _orders(model: ModelComparison) -> Iterator[str]:
 
 def order_text(ranking: Ranking) -> str:
     """Return such as ``1. a; 2. b and c (tied)``, or that the intervals allow no order."""
-    no_place = (("not measured", ranking.unmeasured), ("no interval, so no place", ranking.without_interval))
-    left = [f"{what}: {_listed(names)}" for what, names in no_place if names]
+    left = [f"{what}: {_listed(names)}" for what, names in _without_place(ranking) if names]
     missing = f" ({'; '.join(left)})" if left else ""
     n = sum(len(tier) for tier in ranking.tiers)
     if n == 1:
-        return f"only {ranking.tiers[0][0]} was measured{' well enough' if ranking.without_interval else ''}{missing}"
+        enough = " well enough" if ranking.without_interval or ranking.apart else ""
+        return f"only {ranking.tiers[0][0]} was measured{enough}{missing}"
     if not ranking.decided:
         return f"no ranking, the data allow none{missing}"
     parts, place = list[str](), 1
@@ -132,6 +136,13 @@ def order_text(ranking: Ranking) -> str:
         parts += _tier(ranking, tier, place)
         place += len(tier)
     return "; ".join(parts) + missing
+
+
+def _without_place(ranking: Ranking) -> Iterator[tuple[str, Sequence[str]]]:
+    yield "not measured", ranking.unmeasured
+    yield "no interval, so no place", ranking.without_interval
+    for why in dict.fromkeys(ranking.apart.values()):
+        yield f"{why}, so no place", [name for name, own in ranking.apart.items() if own == why]
 
 
 def _tier(ranking: Ranking, tier: Sequence[str], place: int) -> list[str]:

@@ -31,6 +31,7 @@ from monitor.config_types import (
     EndpointConfig,
     EndpointEntry,
     FileShape,
+    JudgeConfig,
     MaintenanceEntry,
     PlanEntry,
     ProbePlan,
@@ -67,9 +68,11 @@ def load(text: str, environ: Mapping[str, str], catalogues: Catalogues, *, sourc
     """
     document = read_document(text, environ, source)
     if not isinstance(document.value, dict):
-        raise _error(Checker(document, {}), [((), "must be a mapping of keys to values")])
+        shapeless = Checker(document, {})
+        shapeless.add((), "must be a mapping of keys to values")
+        raise _error(shapeless)
     _drop_empty_sections(document)
-    references = [name for name, _ in _mappings(document, "references")]
+    references = [name for name, _ in document.named(("references",))]
     known = {"protocol": catalogues.protocols, "dialect": catalogues.dialects, "reference": references}
     checker = Checker(document, known)
     top = checker.make(FileShape, ())
@@ -77,6 +80,7 @@ def load(text: str, environ: Mapping[str, str], catalogues: Catalogues, *, sourc
         "store": check_store(checker, ("store",), _section(checker, StoreConfig, "store")),
         "dashboard": _section(checker, DashboardConfig, "dashboard"),
         "agent": _section(checker, AgentConfig, "agent"),
+        "judge": _section(checker, JudgeConfig, "judge"),
         "decision": _section(checker, DecisionConfig, "decision"),
         "references": {name: checker.make(ReferenceConfig, ("references", name)) for name in references},
         "endpoints": _endpoints(checker, catalogues),
@@ -84,11 +88,13 @@ def load(text: str, environ: Mapping[str, str], catalogues: Catalogues, *, sourc
         "detectors": _detectors(checker, catalogues),
         "alerts": alerts_of(checker),
         "maintenance": windows(
-            checker, _mappings(document, "maintenance"), _providers(checker), lambda path: _matching(checker, path)
+            checker, document.listed(("maintenance",)), _providers(checker), lambda path: _matching(checker, path)
         ),
     }
     if top is None or checker.findings:
-        raise _error(checker, list(document.unset.items()))
+        for path, why in document.unset.items():
+            checker.add(path, why, "no mistake of the file: this endpoint alone is skipped until then", aside=True)
+        raise _error(checker)
     return Config(vantage=top.vantage, **parts)
 
 
@@ -97,7 +103,10 @@ def json_schema(catalogues: Catalogues) -> dict[str, Any]:
     described = partial(model_of, describe=True)
     file, reference, entry = described(FileShape), described(ReferenceConfig), described(EndpointEntry)
     window = described(MaintenanceEntry)
-    single = {"store": StoreConfig, "dashboard": DashboardConfig, "agent": AgentConfig, "decision": DecisionConfig}
+    single = {
+        "store": StoreConfig, "dashboard": DashboardConfig, "agent": AgentConfig, "judge": JudgeConfig,
+        "decision": DecisionConfig,
+    }  # fmt: skip
     sections = {name: described(kind) for name, kind in single.items()}
     probes = {kind: described(probe, PlanEntry) for kind, probe in catalogues.probes.items()}
     detectors = {kind: described(detector) for kind, detector in (catalogues.detectors or {}).items()}
@@ -139,9 +148,7 @@ def _of_kind(kind: str, ref: Mapping[str, Any]) -> dict[str, Any]:
     return {"allOf": [dict(ref), {"properties": {"kind": {"const": kind}}}]}
 
 
-def _error(checker: Checker, more: list[tuple[Path, str]]) -> ConfigError:
-    for path, message in more:
-        checker.add(path, message)
+def _error(checker: Checker) -> ConfigError:
     return ConfigError(tuple(checker.document.problem(finding) for finding in checker.findings))
 
 
@@ -154,15 +161,6 @@ def _drop_empty_sections(document: Document) -> None:
             del document.value[key]
 
 
-def _mappings(document: Document, key: str) -> list[tuple[Any, dict[str, Any]]]:
-    """Return the entries of the section `key` that are mappings; the others are reported by the top level."""
-    section = document.at((key,))
-    if isinstance(section, dict):
-        return [(name, value) for name, value in section.items() if isinstance(value, dict)]
-    listed = section if isinstance(section, list) else []
-    return [(i, value) for i, value in enumerate(listed) if isinstance(value, dict)]
-
-
 def _section(checker: Checker, kind: type, key: str) -> Any:
     value = checker.document.at((key,))
     return checker.make(kind, (key,)) if value is None or isinstance(value, dict) else None
@@ -171,7 +169,7 @@ def _section(checker: Checker, kind: type, key: str) -> Any:
 def _endpoints(checker: Checker, catalogues: Catalogues) -> tuple[EndpointConfig, ...]:
     found: list[EndpointConfig] = []
     first: dict[str, int] = {}
-    for i, content in _mappings(checker.document, "endpoints"):
+    for i, content in checker.document.listed(("endpoints",)):
         path: Path = ("endpoints", i)
         name = content.get("name")
         if isinstance(name, str) and first.setdefault(name, i) != i:
@@ -204,14 +202,14 @@ def _endpoint(checker: Checker, path: Path, entry: EndpointEntry) -> EndpointCon
 
 def _providers(checker: Checker) -> dict[str, str]:
     """Return the provider of each endpoint as written, also of endpoints that have mistakes."""
-    found = [content for _, content in _mappings(checker.document, "endpoints") if isinstance(content.get("name"), str)]
+    found = [content for _, content in checker.document.listed(("endpoints",)) if isinstance(content.get("name"), str)]
     return {one["name"]: str(one.get("provider") or one["name"].partition("/")[0]) for one in found}
 
 
 def _launched(checker: Checker) -> dict[str, datetime | None]:
     """Return the launch of each endpoint as written; a mistake in it is reported with the endpoint."""
     found: dict[str, datetime | None] = {}
-    for _, content in _mappings(checker.document, "endpoints"):
+    for _, content in checker.document.listed(("endpoints",)):
         try:
             found[str(content.get("name"))] = parse_instant(content.get("since"))
         except ValueError:
@@ -223,7 +221,7 @@ def _launched(checker: Checker) -> dict[str, datetime | None]:
 def _plans(checker: Checker, catalogues: Catalogues) -> tuple[ProbePlan, ...]:
     plans: list[ProbePlan] = []
     taken: dict[tuple[str, str], str | int] = {}
-    for i, content in _mappings(checker.document, "probes"):
+    for i, content in checker.document.listed(("probes",)):
         path: Path = ("probes", i)
         kind = content.get("kind")
         if not isinstance(kind, str):
@@ -254,13 +252,13 @@ def _plan(checker: Checker, path: Path, probe: type) -> list[ProbePlan]:
 
 def _matching(checker: Checker, path: Path) -> tuple[str, ...]:
     """Return the names that the patterns of a probe match, in the order of the endpoints."""
-    entries = [content.get("name") for _, content in _mappings(checker.document, "endpoints")]
+    entries = [content.get("name") for _, content in checker.document.listed(("endpoints",))]
     names = [name for name in entries if isinstance(name, str)]
     patterns = checker.document.at((*path, "endpoints"))
     if not isinstance(patterns, list):
         return tuple(names)
     for j, pattern in enumerate(patterns):
-        known = len(names) == len(entries)  # else the pattern may mean an endpoint whose name is the mistake
+        known = bool(entries) and len(names) == len(entries)  # else it may mean one whose name is the mistake
         if isinstance(pattern, str) and known and not any(fnmatchcase(name, pattern) for name in names):
             checker.add_unknown((*path, "endpoints", j), "endpoint", names)
     return tuple(name for name in names if any(isinstance(p, str) and fnmatchcase(name, p) for p in patterns))
@@ -270,7 +268,7 @@ def _check_overlap(
     checker: Checker, path: Path, kind: str, names: list[str], taken: dict[tuple[str, str], str | int]
 ) -> None:
     """Refuse the same kind of probe twice for one endpoint: slots are keyed by endpoint and kind (case OP-06)."""
-    i = path[-1]  # a name where somebody wrote a mapping for the list: the top level says so
+    i = path[-1]
     for name in names:
         j = taken.setdefault((kind, name), i)
         if j != i:
@@ -282,7 +280,7 @@ def _check_overlap(
 def _detectors(checker: Checker, catalogues: Catalogues) -> tuple[Any, ...]:
     if catalogues.detectors is None:
         return ()
-    for kind, _ in _mappings(checker.document, "detectors"):
+    for kind, _ in checker.document.named(("detectors",)):
         if kind not in catalogues.detectors:
             checker.add_unknown(("detectors", kind), "detector", catalogues.detectors)
     section = checker.document.at(("detectors",))

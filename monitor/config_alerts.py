@@ -165,8 +165,8 @@ def alerts_of(checker: Checker) -> AlertsConfig | None:
     section = checker.make(AlertsSection, path)
     names = _endpoints(checker)
     rules = _rules(checker, names, defaults=section is None or section.default_rules)
-    routes = tuple(made for name, _ in _mappings(checker, "routes") if (made := _route(checker, name)))
-    silences = tuple(one for i, _ in _mappings(checker, "silences") if (one := _silence(checker, i)))
+    routes = tuple(made for name, _ in checker.document.named((*path, "routes")) if (made := _route(checker, name)))
+    silences = tuple(one for i, _ in checker.document.listed((*path, "silences")) if (one := _silence(checker, i)))
     ping = checker.document.at((*path, "heartbeat"))
     heartbeat = checker.make(HeartbeatEntry, (*path, "heartbeat")) if isinstance(ping, dict) else None
     if section is None:
@@ -175,12 +175,6 @@ def alerts_of(checker: Checker) -> AlertsConfig | None:
         every_s=section.every, group_wait_s=section.group_wait, remind_s=section.remind if section.reminders else None,
         rules=rules, routes=routes, silences=silences, heartbeat=heartbeat,
     )  # fmt: skip
-
-
-def _mappings(checker: Checker, key: str) -> list[tuple[Any, dict[str, Any]]]:
-    section = checker.document.at(("alerts", key))
-    pairs = section.items() if isinstance(section, dict) else enumerate(section if isinstance(section, list) else [])
-    return [(name, value) for name, value in pairs if isinstance(value, dict)]
 
 
 def _endpoints(checker: Checker) -> list[str]:
@@ -197,7 +191,7 @@ def _rules(checker: Checker, names: list[str], *, defaults: bool) -> tuple[Rule,
             name=name, condition=condition, endpoints=every, fire=fire or condition.fire,
             resolve=fire or condition.resolve,
         )  # fmt: skip
-    for name, content in _mappings(checker, "rules"):
+    for name, content in checker.document.named(("alerts", "rules")):
         made = _rule(checker, name, content, names)
         if made is not None:
             found[name] = made

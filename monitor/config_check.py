@@ -99,10 +99,10 @@ class Checker:
         """All mistakes so far, in the order of the file."""
         return sorted(self._findings, key=lambda finding: self.document.line(finding.path) or 0)
 
-    def add(self, path: Path, message: str, suggestion: str | None = None) -> None:
-        """Note a mistake, unless its place is already known to be unusable."""
+    def add(self, path: Path, message: str, suggestion: str | None = None, *, aside: bool = False) -> None:
+        """Note a mistake, unless its place is already known to be unusable; one that is none of the file is `aside`."""
         if path not in self.document.spoiled:
-            self._findings.append(Finding(path=path, message=message, suggestion=suggestion))
+            self._findings.append(Finding(path=path, message=message, suggestion=suggestion, aside=aside))
 
     def add_unknown(self, path: Path, what: str, known: Collection[str]) -> None:
         """Note that the name written at `path` is none of `known`."""
@@ -174,6 +174,10 @@ class Checker:
             return f"write it in quotes: {quoted}" if quoted else "write it in quotes"
         if value is None and kind != "missing" and path not in self.document.spoiled:
             return "nothing is written here"
+        if kind in {"dict_type", "dataclass_type"} and isinstance(value, list):
+            return "write `key: value` lines without dashes"
+        if kind in {"list_type", "tuple_type"} and isinstance(value, dict):
+            return "begin every entry with a dash"
         if kind in {"int_type", "float_type"} and isinstance(value, str):
             return "write the number without quotes"
         return None

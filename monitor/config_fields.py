@@ -85,6 +85,9 @@ def parse_address(value: Any) -> Address:
     return Address(host=match[1].strip("[]"), port=int(match[2]))
 
 
+_NEVER_IN_URLS = frozenset(' "<>\\^`{|}')  # RFC 3986, 2
+
+
 def check_base_url(value: str) -> str:
     """Return the address of an API without a slash at the end.
 
@@ -104,8 +107,8 @@ def check_base_url(value: str) -> str:
         raise mistake("must not contain a user name or password", "put the key into api_key: ${NAME}")
     if "?" in value or "#" in value:
         raise mistake("must not contain a query or fragment", "put a key into api_key: ${NAME}")
-    if not value.isprintable() or " " in value:
-        raise mistake("contains blanks or control characters", "such as https://api.acme.example/v1")
+    if not value.isprintable() or _NEVER_IN_URLS & set(value):
+        raise mistake("contains blanks or characters that no address has", "such as https://api.acme.example/v1")
     return value.rstrip("/")
 
 
@@ -164,7 +167,8 @@ def _precision(value: str) -> str:
 
 def _name(value: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._:@+/-]*", value):
-        raise mistake("is not a usable name", "letters, digits and . _ : @ + / - only, such as acme/llama-3.3-70b")
+        hint = "a letter or digit, then letters, digits and . _ : @ + / -, such as acme/llama-3.3-70b"
+        raise mistake("is not a usable name", hint)
     return value
 
 

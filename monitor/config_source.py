@@ -31,6 +31,7 @@ class Finding:
     path: Path
     message: str
     suggestion: str | None = None
+    aside: bool = False
 
 
 @dataclass(slots=True)
@@ -63,6 +64,18 @@ class Document:
                 return None
         return value
 
+    def named(self, path: Path) -> list[tuple[str, dict[str, Any]]]:
+        """Those values of the mapping at `path` that are mappings; nothing where it is none (its section says so)."""
+        section = self.at(path)
+        entries = section.items() if isinstance(section, dict) else ()
+        return [(name, value) for name, value in entries if isinstance(value, dict)]
+
+    def listed(self, path: Path) -> list[tuple[int, dict[str, Any]]]:
+        """Those entries of the list at `path` that are mappings; nothing where it is none (its section says so)."""
+        section = self.at(path)
+        entries = section if isinstance(section, list) else []
+        return [(at, value) for at, value in enumerate(entries) if isinstance(value, dict)]
+
     def line(self, path: Path) -> int | None:
         """Line of `path`, else of the nearest place around it that stands in the file."""
         return next((self.lines[path[:n]] for n in range(len(path), 0, -1) if path[:n] in self.lines), None)
@@ -85,7 +98,9 @@ class Document:
         line = self.line(finding.path)
         place = f" (line {line})" if line is not None else ""
         path = path_text(finding.path) or self.source
-        return Problem(path=path, message=finding.message + place, suggestion=finding.suggestion)
+        return Problem(
+            path=path, message=finding.message + place, suggestion=finding.suggestion, aside=finding.aside
+        )  # fmt: skip
 
 
 def path_text(path: Path) -> str:

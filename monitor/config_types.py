@@ -37,7 +37,7 @@ from monitor.wire.wording import Dialect
 
 __all__ = [
     "AgentConfig", "Catalogues", "Config", "DashboardConfig", "DecisionConfig", "EndpointConfig", "EndpointEntry",
-    "FileShape", "MaintenanceEntry", "PlanEntry", "ProbePlan", "ReferenceConfig", "StoreConfig",
+    "FileShape", "JudgeConfig", "MaintenanceEntry", "PlanEntry", "ProbePlan", "ReferenceConfig", "StoreConfig",
 ]  # fmt: skip
 
 _DASHBOARD_AT = Address(host="127.0.0.1", port=8501)
@@ -76,6 +76,16 @@ class AgentConfig:
     """host:port to connect to when no endpoint can be: if none of these answers, the agent is offline."""
     busy_lag_ms: Annotated[float, Field(gt=0)] = 250.0
     """A latency probe is skipped while the agent's own event loop is held up for longer than this."""
+    listen: Listen | None = None
+    """host:port where the agent answers GET /healthz, for monitors; absent: it listens nowhere."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeConfig:
+    """The process that judges."""
+
+    listen: Listen | None = None
+    """host:port where the judge answers GET /healthz, for monitors; absent: it listens nowhere."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,6 +199,8 @@ class FileShape:
     """The pages."""
     agent: dict[str, Any] = field(default_factory=dict)
     """The process that probes."""
+    judge: dict[str, Any] = field(default_factory=dict)
+    """The process that judges."""
     decision: dict[str, Any] = field(default_factory=dict)
     """When evidence is enough to call somebody."""
     alerts: dict[str, Any] = field(default_factory=dict)
@@ -252,3 +264,4 @@ class Config:
     detectors: tuple[Any, ...]
     maintenance: tuple[Window, ...] = ()
     alerts: AlertsConfig = field(default_factory=AlertsConfig)
+    judge: JudgeConfig = field(default_factory=JudgeConfig)

@@ -82,7 +82,7 @@ def decide(
     kept = None if status == "pass" else log_m
     return Finding(
         status=status, cause=cause.cause if cause else _no_cause(status),
-        reason=_reason(heard, log_e, log_m, threshold), effect=log_m,
+        reason=_reason(heard, log_e, log_m, past.state, threshold), effect=log_m,
         n=sum(one.e_value is not None for one in joined), threshold=threshold, log_e=log_e,
         details={"log_e": log_e, "state": kept, "detectors": {one.detector: one.status for one in heard},
                  **_fleet(log_e, past.others, alpha)},
@@ -103,13 +103,22 @@ def _no_cause(status: Status) -> str | None:
     return {"pass": None, "inconclusive": "undecided"}.get(status, "unexplained")
 
 
-def _reason(heard: Sequence[Verdict], log_e: float | None, log_m: float | None, threshold: float) -> str:
+def _reason(
+    heard: Sequence[Verdict], log_e: float | None, log_m: float | None, before: float | None, threshold: float
+) -> str:
     told = "; ".join(f"{one.detector} {one.status}: {one.reason}" for one in heard if one.status != "pass")
     if log_m is None:
         return told or "no detector gave evidence"
+    text = f"joint evidence {log_m:.1f} nats{_runs(log_e, before)}; {threshold:.1f} would page"
+    return f"{told}; {text}" if told else text
+
+
+def _runs(log_e: float | None, before: float | None) -> str:
+    """What the joint evidence is of. Whether there ever was a pass is not known here."""
+    if before is None:
+        return " of this run alone"
     now = "none" if log_e is None else f"{log_e:.1f}"
-    text = f"joint evidence {log_m:.1f} nats since the last pass, {now} from this run; {threshold:.1f} would page"
-    return f"{text}; {told}" if told else text
+    return f" of all runs since the last pass, or the first look where none passed; {now} from this run"
 
 
 def _fleet(log_e: float | None, others: Mapping[str, float], alpha: float) -> dict[str, object]:

@@ -28,11 +28,15 @@ class WeighmasterError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One mistake in the configuration: where it stands, what is wrong, what to write instead."""
+    """One mistake in the configuration: where it stands, what is wrong, what to write instead.
+
+    One that is ``aside`` is no mistake of the file, and told beside those that are.
+    """
 
     path: str
     message: str
     suggestion: str | None = None
+    aside: bool = False
 
     def __str__(self) -> str:
         hint = f" ({self.suggestion})" if self.suggestion else ""

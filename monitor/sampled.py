@@ -129,7 +129,7 @@ def is_own_split(exchange: Exchange, view: GoldenView) -> bool:
 
 def sampled(views: Sequence[GoldenView]) -> Sampled | None:
     """All positions at which golden knows the whole distribution; None when there is none."""
-    rows = [(view, [position for position in view.positions if _is_whole(position)]) for view in views]
+    rows = [(view, [position for position in view.positions if is_whole(position)]) for view in views]
     rows = [(view, row) for view, row in rows if row]
     known = [position for _, row in rows for position in row]
     if not known:
@@ -157,7 +157,8 @@ def _pit(exchange_id: str, row: Sequence[GoldenPosition]) -> Floats:
     return discrete_pit(above, np.minimum(own, 1 - above), rng=np.random.default_rng(seed))
 
 
-def _is_whole(position: GoldenPosition) -> bool:
+def is_whole(position: GoldenPosition) -> bool:
+    """Whether golden knows the whole distribution at a drawn token."""
     numbers = (position.golden_logprob, position.golden_rank, position.golden_entropy_nats, position.mass_above,
                position.said_mass, position.was_said)  # fmt: skip
     norms = position.log_norms

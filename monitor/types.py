@@ -13,9 +13,9 @@ T = TypeVar("T")
 
 Outcome = Literal[
     "ok", "ok_length", "filtered", "empty", "truncated", "unconfirmed", "error_in_stream",
-    "rate_limited", "quota_exhausted", "http_4xx", "http_5xx", "non_json_200", "auth_error",
-    "unsupported_param", "timeout_first_byte", "stalled", "connect_error", "tls_trust", "tls_dropped",
-    "undecodable_encoding", "client_limit", "not_run",
+    "rate_limited", "quota_exhausted", "http_4xx", "http_5xx", "redirect", "non_json_200", "auth_error",
+    "unsupported_param", "timeout_first_byte", "stalled", "connect_error", "address_refused", "tls_trust",
+    "tls_dropped", "undecodable_encoding", "client_limit", "not_run",
 ]  # fmt: skip
 """How one request ended (DESIGN section 5)."""
 
@@ -24,7 +24,7 @@ ANSWERED: frozenset[str] = frozenset({"ok", "ok_length"})
 
 NOT_THE_ENDPOINTS_FAULT: frozenset[str] = frozenset(
     {"rate_limited", "quota_exhausted", "auth_error", "unsupported_param", "filtered", "client_limit", "tls_trust",
-     "not_run"}
+     "address_refused", "not_run"}
 )  # fmt: skip
 """Outcomes that availability reports apart, since they are no fault of the endpoint."""
 
@@ -36,6 +36,7 @@ End = Literal[
     "unclean",  # the peer closed before the framing was complete
     "reset",  # the peer reset the connection
     "connect_error", "tls_trust", "tls_dropped",
+    "address_refused",  # our own guard let no connection be made
     "timeout_first_byte", "stalled", "client_limit",
     "cancelled",
     "unsupported",  # the protocol cannot say what the request requires: nothing was sent

@@ -81,7 +81,7 @@ def _tables(asked: Asked, what: Mapping[str, Any]) -> dict[str, defaultdict[str,
     queries = {
         "probes": sql.PROBES, "outcomes": sql.OUTCOMES, "tallies": sql.TALLIES, "values": sql.VALUES,
         "verdicts": sql.LATEST_VERDICTS if what["until"] == _EVER[1] else sql.VERDICTS, "past": sql.PAST,
-        "fingerprints": sql.FINGERPRINTS, "examples": sql.EXAMPLES, "incidents": sql.INCIDENTS,
+        "fingerprints": sql.FINGERPRINTS, "examples": sql.EXAMPLES, "incidents": sql.INCIDENTS, "bills": sql.BILLS,
     }  # fmt: skip
     found = {name: _by_endpoint(asked.read(query, **_taken(query, what))) for name, query in queries.items()}
     few = [name for name in what["names"] if _is_few(found["values"][name])]
@@ -112,7 +112,7 @@ def _facts(
         "endpoint": endpoint, "probes": rows["probes"], "tally": next(iter(rows["tallies"]), None),
         "outcomes": {row["outcome"]: row["n"] for row in rows["outcomes"]},
         "series": _by(rows["values"], "metric"), "singles": _singles(rows["singles"]),
-        "verdicts": verdicts, "past": _by(rows["past"], "detector"),
+        "verdicts": verdicts, "past": _by(rows["past"], "detector"), "bills": rows["bills"],
         "examples": (*far, *_failed(rows["examples"])),
         "incidents": [orjson.loads(row["record"]) for row in rows["incidents"]],
         "fingerprint": next((orjson.loads(row["record"]) for row in rows["fingerprints"]), None),

@@ -48,6 +48,16 @@ WHERE e.at >= $since AND e.at < $until AND e.endpoint IN (SELECT unnest($names::
 GROUP BY 1, 2 ORDER BY 1, 2
 """
 
+# What each endpoint counts for the same questions.
+BILLS = f"""
+SELECT e.endpoint, r.probe, r.params_sha256, count(*) AS n, sum(e.prompt_tokens)::BIGINT AS tokens_in,
+       sum(e.completion_tokens)::BIGINT AS tokens_out
+FROM exchanges e JOIN runs r ON r.run_id = e.run_id AND {_NEAR}
+WHERE e.at >= $since AND e.at < $until AND e.endpoint IN (SELECT unnest($names::VARCHAR[]))
+  AND e.outcome IN ({_listed(ANSWERED)}) AND e.prompt_tokens IS NOT NULL AND e.completion_tokens IS NOT NULL
+GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+"""
+
 # Sums over runs, so that the requests of one run need not be taken for independent. Announced maintenance is left out.
 TALLIES = f"""
 SELECT t.endpoint, count(*) AS n_runs, sum(t.n)::BIGINT AS n, sum(t.good)::BIGINT AS good,

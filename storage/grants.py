@@ -36,8 +36,10 @@ def granted(request: Request, token: str | None, agents: Tokens = nobody) -> str
     found = [where for where, one in agents().items() if hmac.compare_digest(given, f"Bearer {one}".encode())]
     if hmac.compare_digest(given, f"Bearer {token}".encode()):
         return None
-    if not found:
+    if not found and not given.startswith(b"Bearer "):
         raise RefusedError(401, "this store needs its token: send 'Authorization: Bearer ...'")
+    if not found:
+        raise RefusedError(401, "this is not the token of the store, nor of one of its agents: compare store.token")
     return found[0]
 
 

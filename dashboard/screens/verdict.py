@@ -17,6 +17,7 @@ from dashboard.positions import Answer, answers, profile
 from dashboard.raw_exchange import raw
 from dashboard.screen import Screen, show
 from dashboard.store_reader import Configured, EndpointNow
+from dashboard.strips import strips
 from dashboard.tokens import differing, heat_map, prompts
 from dashboard.verdict_steps import steps
 from dashboard.view import SEVERITY, effect_text, worst_first
@@ -134,6 +135,9 @@ def _identity(verdict: Verdict) -> None:
             "Observed against predicted", "Each dot is a listed token; on the line the prediction is exact.",
             charts.deviations(verdict), nothing="By text alone there are no deviations to draw.",
         )  # fmt: skip
+    if (drawn := strips(verdict)) is not None:
+        chart("Position by position", "The positions at which the variant predicts most, one beside the other. Orange "
+              "line: what it predicts for each listed token; blue dots: what was observed.", drawn)  # fmt: skip
 
 
 def _answers(found: Sequence[Answer]) -> None:

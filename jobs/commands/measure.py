@@ -105,19 +105,21 @@ def identify(
     n: Annotated[int, typer.Option("--n", min=4, max=960, help="Most requests per endpoint, of one token each.")] = 40,
     top_k: Annotated[int, typer.Option(min=1, help="Logprobs to ask for.")] = 20,
     text_only: Annotated[bool, typer.Option("--text-only", help="Ask for 12 tokens each, no logprobs.")] = False,
+    drawn: Annotated[bool, typer.Option("--drawn", help="Ask at temperature 1, for 40 tokens of text.")] = False,
     as_json: AsJson = False,
     out: OutFolder = OUT,
 ) -> None:
     """Name what endpoints serve: which quantisation, cache, rope, template or stack of layers explains the answers.
 
     Stops as soon as one family is as good as certain. Predicts what is missing first, some seconds per variant. Goes on
-    by text where an endpoint gives no logprobs, or those after its sampler.
+    by text where an endpoint gives no logprobs, or those after its sampler, and by drawn text where it refuses
+    temperature 0.
     """
-    from jobs.identify_now import Terms, run  # noqa: PLC0415
+    from jobs.identify_now import Terms, Way, run  # noqa: PLC0415
     from jobs.settings import load_config  # noqa: PLC0415
 
     loaded = load_config(config, os.environ)
-    terms = Terms(n=n, top_k=None if text_only else top_k)
+    terms = Terms(n=n, way=Way(top_k=None if text_only else top_k, drawn=drawn))
     raise typer.Exit(run(loaded, endpoints, terms, out, as_json=as_json))
 
 
@@ -155,12 +157,13 @@ def check(*, config: ConfigFile = CONFIG, as_json: AsJson = False) -> None:
     from rich.console import Console  # noqa: PLC0415
 
     from jobs import check as plan  # noqa: PLC0415
+    from jobs.identify_check import variant_problems  # noqa: PLC0415
     from jobs.reference_check import reference_problems  # noqa: PLC0415
     from jobs.settings import load_config  # noqa: PLC0415
     from monitor.errors import ConfigError  # noqa: PLC0415
 
     loaded = load_config(config, os.environ)
-    problems = (*reference_problems(loaded), *plan.disabled(loaded))
+    problems = (*reference_problems(loaded), *variant_problems(loaded), *plan.disabled(loaded))
     if as_json:
         typer.echo(orjson.dumps(plan.as_json(loaded) | {"problems": [str(one) for one in problems]}).decode())
     else:

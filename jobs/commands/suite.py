@@ -27,11 +27,15 @@ def register(app: typer.Typer) -> None:
     app.add_typer(group, name="suite")
 
 
-def key() -> None:
+def key(*, as_json: AsJson = False) -> None:
     """Print a fresh key for a customer's file; it is kept nowhere."""
     from jobs.suite_store import new_key  # noqa: PLC0415
+    from jobs.terminal import show_document  # noqa: PLC0415
 
-    typer.echo(new_key())
+    if as_json:
+        show_document({"key": new_key()})
+    else:
+        typer.echo(new_key())
 
 
 def validate(
@@ -82,13 +86,17 @@ def generate(
     repeats: Annotated[int, typer.Option(min=1, help="Answers to each case.")] = 1,
     family: Annotated[list[str] | None, typer.Option(help="Only these families. Repeatable.")] = None,
     config: ConfigFile = CONFIG,
+    as_json: AsJson = False,
 ) -> None:
     """Write a suite of generated cases, each family at the hardest level that golden passes at 60 to 95%."""
     from jobs.settings import load_config  # noqa: PLC0415
     from jobs.suite_levels import run as measure  # noqa: PLC0415
 
     loaded = load_config(config, os.environ)
-    raise typer.Exit(measure(loaded, reference, out, n=n, n_tries=tries, repeats=repeats, kinds=family or []))
+    code = measure(
+        loaded, reference, out, n=n, n_tries=tries, repeats=repeats, kinds=family or [], as_json=as_json
+    )
+    raise typer.Exit(code)
 
 
 def run(

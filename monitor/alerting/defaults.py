@@ -21,7 +21,7 @@ DEFAULTS: Mapping[str, tuple[Condition, Count | None]] = {
     "agent-offline": (AgentOffline(), None),
     "config-invalid": (ConfigInvalid(), None),
     "refused": (
-        Result(outcomes=("auth_error", "quota_exhausted", "tls_trust"), topic="access"), None,
+        Result(outcomes=("auth_error", "quota_exhausted", "tls_trust", "address_refused"), topic="access"), None,
     ),
     "unavailable": (Window(metric="success_rate", below=0.95, min_n=20), None),
     "unavailable-runs": (OfVerdict(detectors=("availability",)), TWO_OF_THREE),

@@ -19,6 +19,9 @@ UNIT_OF = {"success_rate": "share", "ttft_ms": "ms", "tpot_ms": "ms", "tps": "to
 STEPS_PER_WINDOW = 12
 """A window gives one signal per twelfth of its length: neighbouring windows say nearly the same."""
 
+STILL_N = 5
+"""When so many newest requests were all answered, a rate that is bad for its past says nothing now."""
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -99,6 +102,15 @@ def _rate(window: Sequence[Sample]) -> Figure | None:
     return share(sum(one.answered for one in window), len(window)) if window else None
 
 
+def _is_over(window: Sequence[Sample]) -> bool:
+    """Whether what failed in the window seems to be over: it opens no incident then, and ends none either.
+
+    A fault that was repaired stays in the window for its whole length, and is news to a rule that had too few requests
+    while it lasted. One that comes and goes is bad at those looks that find a failure among the newest requests.
+    """
+    return all(one.answered for one in window[-STILL_N:])
+
+
 def _timing(window: Sequence[Sample], condition: Window) -> Figure | None:
     values = timings(window, condition.metric)
     return quantile(values, condition.quantile) if values else None
@@ -113,9 +125,12 @@ def _of_window(rule: Rule, condition: Window, facts: Facts, window: Sequence[Sam
     metric, newest = condition.metric, window[-1]
     name = metric if metric == "success_rate" else f"{metric} p{condition.quantile * 100:g}"
     limit = f"limit above {condition.above:g}" if condition.above is not None else f"limit below {condition.below:g}"
+    bad = figure.beyond(above=condition.above, below=condition.below)
+    if bad and metric == "success_rate" and _is_over(window):
+        bad = None
     return Signal(
         rule=rule.name, subject=newest.endpoint, provider=facts.endpoints[newest.endpoint].provider, at=newest.at,
-        key=key_of(newest.at, condition.over), bad=figure.beyond(above=condition.above, below=condition.below),
+        key=key_of(newest.at, condition.over), bad=bad,
         topic=TOPIC_OF[metric], cause=CAUSE_OF[metric], detector=condition.kind,
         reason=f"{name} over {condition.over / 60:g} min: {written(figure, UNIT_OF[metric])}; {limit}",
         value=figure.value, low=figure.low, high=figure.high, unit=UNIT_OF[metric], n=figure.n,

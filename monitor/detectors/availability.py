@@ -25,7 +25,9 @@ ENDLESS = "ignores_max_tokens"
 ENDLESS_FACTOR = 4
 HINTS = {
     "auth_error": " (the key is refused: check api_key)",
+    "address_refused": " (its name leads to a link-local or private address: see allow_private)",
     "connect_error": " (no connection: check base_url)",
+    "redirect": " (answers with a redirect, which is not followed: put the final address into base_url)",
     "tls_trust": " (its certificate is not trusted here)",
     "unsupported_param": " (it cannot do what the probe needs)",
 }

@@ -23,18 +23,17 @@ from typing import Any, ClassVar
 import numpy as np
 
 from monitor.detectors._identified import Comparable, by_backend, comparable
+from monitor.detectors._identified_shown import dots, fewest_missed, gains, strips
 from monitor.evidence import Card, Finding, asked_by, mostly_misread, says_nothing_of_weights, verdict
 from monitor.results import Evidence, Metric, Status, Verdict
 from monitor.stats.checks import Floats
 from monitor.stats.hypotheses import FAITHFUL, GOLDEN, UNEXPLAINED, Candidate
 from monitor.stats.matched import Match
-from monitor.stats.matched_space import centred
 from monitor.stats.posterior import posterior_text
 from monitor.tolerances import FULL, precision_class
 
 _FULL_BITS = 16
 _SHOWN = 6
-_DOTS = 200
 _WHOLE = 0.95
 
 
@@ -78,7 +77,7 @@ class Identify:
         found = seen.match(families_of(evidence), self.faithful_nats(evidence))
         assert found is not None  # noqa: S101  # there are prompts
         finding = self._finding(found, evidence)
-        told = {**(finding.details or {}), "backends": self._backends(evidence)}
+        told = {**(finding.details or {}), **_drawn(seen, found.nearest), "backends": self._backends(evidence)}
         return verdict(card, replace(finding, details=told), evidence, at)
 
     def _backends(self, evidence: Evidence) -> list[dict[str, Any]]:
@@ -119,7 +118,7 @@ class Identify:
         return Finding(
             status=status, cause=cause, reason=_sentence(found, first, status, evidence),
             effect=min(1.0, outside), low=min(1.0, outside), high=min(1.0, 1 - inside), n=found.n, threshold=self.sure,
-            details={**_details(found), "dots": _dots(evidence, found.nearest.name) if found.nearest else []},
+            details=_details(found),
         )  # fmt: skip
 
     def _status(self, inside: float, outside: float) -> Status:
@@ -131,6 +130,8 @@ class Identify:
         asked = list(asked_by(evidence, self.probes or ()))
         if seen.is_sampled and evidence.predictions:
             return says_nothing_of_weights(len(asked))
+        if seen.sampler:
+            return _drawn_otherwise(seen.sampler, len(asked))
         if not asked:
             ends = Counter(one.outcome for one in evidence.exchanges).most_common()
             told = ", ".join(f"{count} {outcome}" for outcome, count in ends)
@@ -145,6 +146,14 @@ class Identify:
             status="inconclusive", cause=cause, n=seen.n_prompts,
             reason=f"{seen.n_prompts} prompts comparable, {self.min_prompts} needed: {why}",
         )  # fmt: skip
+
+
+def _drawn_otherwise(sampler: str, n: int) -> Finding:
+    return Finding(
+        status="inconclusive", cause=f"sampler: {sampler}", n=n,
+        reason=f"the tokens of {n} answers are not drawn plainly: golden weights behind {sampler} explain them better "
+        "than any weights at temperature 1, so they say nothing of the weights; ask for logprobs, or at temperature 0",
+    )  # fmt: skip
 
 
 def families_of(evidence: Evidence) -> dict[str, str]:
@@ -185,11 +194,10 @@ def _cause(first: Candidate, status: Status, causes: Mapping[str, str], found: M
 
 def _sentence(found: Match, first: Candidate, status: Status, evidence: Evidence) -> str:
     declared = evidence.endpoint.precision or "full precision (nothing declared)"
-    by_text = f" ({found.n} tokens of text, no logprobs)" if found.missed else ""
-    text = f"after {found.n_clusters} prompts{by_text} "
+    text = f"after {found.n_clusters} prompts{_by_text(found)} "
     if first.name == UNEXPLAINED:
         near = f"; nearest is {found.nearest.name}" if found.nearest else ""
-        what = "the choice of tokens" if found.missed else f"the deviation of {found.rms_nats:.2g} nats"
+        what = "the choice of tokens" if found.by_text else f"the deviation of {found.rms_nats:.2g} nats"
         return text + f"{what} is not what any variant of the bank predicts{near}"
     also = f" (or {', '.join(first.twins)}, which predicts the same)" if first.twins else ""
     if first.pair and found.share is not None:
@@ -210,14 +218,11 @@ def _sentence(found: Match, first: Candidate, status: Status, evidence: Evidence
     return text + f"what is served {verb} {family}{share}, {sure}; declared is {declared}"
 
 
-def _dots(evidence: Evidence, variant: str) -> list[list[float]]:
-    """Predicted and observed deviation of listed tokens, nats, each less the mean of its position: for a picture."""
-    observed, predicted = deviations(evidence, variant)
-    if not observed:
-        return []
-    x, y = (np.concatenate([centred(row) for row in rows]) for rows in (predicted, observed))
-    step = max(1, -(-x.size // _DOTS))
-    return [[round(a, 4), round(b, 4)] for a, b in zip(x[::step].tolist(), y[::step].tolist(), strict=True)]
+def _by_text(found: Match) -> str:
+    if not found.by_text:
+        return ""
+    drawn = f", {found.n_drawn} of them drawn at temperature 1" if found.n_drawn else ""
+    return f" ({found.n} tokens of text{drawn}, no logprobs)"
 
 
 def _details(found: Match) -> dict[str, Any]:
@@ -233,8 +238,17 @@ def _details(found: Match) -> dict[str, Any]:
         "slope_low": found.slope_low, "slope_high": found.slope_high, "rms_nats": found.rms_nats,
         "residual_nats": found.residual_nats, "log_bayes": found.log_bayes, "rounded_to": found.step or None,
         "design_effect": found.design_effect, "n_positions": found.n, "n_prompts": found.n_clusters,
-        "by": "text" if found.missed else "logprobs", "missed": _fewest_missed(found.missed),
+        "by": "text" if found.by_text else "logprobs", "missed": fewest_missed(found.missed),
+        "n_drawn": found.n_drawn,
     }  # fmt: skip
+
+
+def _drawn(seen: Comparable, nearest: Candidate | None) -> dict[str, Any]:
+    """What pictures show."""
+    rows = seen.rows if nearest else ()
+    name = nearest.name if nearest else GOLDEN
+    return {"dots": dots(rows, name), "strips": strips(rows, name), "gains_nats": gains(seen.drawn),
+            "sampler": seen.sampler}  # fmt: skip
 
 
 def _parts(found: Match) -> list[dict[str, Any]]:
@@ -246,12 +260,6 @@ def _parts(found: Match) -> list[dict[str, Any]]:
     rest = {"name": pair[1], "share": 1 - found.share, "low": 1 - found.share_high, "high": 1 - found.share_low}
     own = {"name": pair[0], "share": found.share, "low": found.share_low, "high": found.share_high}
     return [own, rest] if first.pair or found.share_high < _WHOLE else [own]
-
-
-def _fewest_missed(missed: Mapping[str, int]) -> dict[str, int]:
-    """Tokens that are not the first choice: of golden weights, and of those variants that miss fewest."""
-    known = sorted((name for name in missed if name != GOLDEN), key=missed.__getitem__)
-    return {name: missed[name] for name in ([GOLDEN, *known[:_SHOWN]] if missed else [])}
 
 
 DETECTOR = Identify

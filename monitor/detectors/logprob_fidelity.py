@@ -201,7 +201,7 @@ def _reason(mean: ClusteredMean, tolerance: float, evidence: Evidence, misread: 
     interval = "no interval" if mean.low is None else f"95% interval {mean.low:.2g} to {mean.high:.2g}"
     text = (
         f"mean KL {mean.value:.2g} nats ({interval}) over {mean.n} positions of {mean.n_clusters} prompts; "
-        f"{declared} allows {tolerance:g}"
+        f"{declared} allows {tolerance:.2g}"
     )
     return text + ("; the prompt itself differs from golden's, so weights are not judged" if misread else "")
 

@@ -92,6 +92,7 @@ def _finding(found: Outcome, terms: Terms) -> Finding:
 def _details(found: Outcome) -> Mapping[str, Any]:
     return {
         "n_before": len(found.before), "pass_rate": plain(found.rate), "golden": plain(found.golden),
+        "weighted": found.weighted,
         "changes": plain(dict(found.before)), "compounding": plain(found.compounding), "untold": dict(found.untold),
         "tries": plain(found.tries), "resampled": plain(found.difference and found.difference.resampled),
     }  # fmt: skip

@@ -27,8 +27,9 @@ class Match:
     ``rms_nats`` is the size of the observed deviations, ``residual_nats`` that of what the prediction of ``nearest``,
     times ``slope``, leaves; ``log_bayes`` the evidence of the first scheme against golden weights, in nats.
 
-    Of text alone (`monitor.stats.matched_text`) there is no slope; sizes are those that choices need; ``missed`` counts
-    by hypothesis the tokens that are not its own first choice.
+    Of text alone (``by_text``, `monitor.stats.matched_text`) there is no slope; sizes are those that choices need, None
+    without choices; ``missed`` counts by hypothesis the choices that are not its own first. ``n_drawn`` of the ``n``
+    tokens were drawn at temperature 1.
     """
 
     schemes: tuple[Candidate, ...]
@@ -40,14 +41,16 @@ class Match:
     slope: float | None = None
     slope_low: float | None = None
     slope_high: float | None = None
-    rms_nats: float
-    residual_nats: float
+    rms_nats: float | None
+    residual_nats: float | None
     log_bayes: float
     step: float = 0.0
     design_effect: float = 1.0
     n: int
     n_clusters: int
     missed: Mapping[str, int] = field(default_factory=dict)
+    by_text: bool = False
+    n_drawn: int = 0
 
 
 def match(
@@ -103,9 +106,7 @@ def match(
 class _Judge(Weighing):
     """Likelihoods out of a space of deviations."""
 
-    def __init__(
-        self, space: Space, clusters: Sequence[str], faithful_nats: float, families: Sequence[str]
-    ) -> None:
+    def __init__(self, space: Space, clusters: Sequence[str], faithful_nats: float, families: Sequence[str]) -> None:
         super().__init__(clusters, faithful_nats)
         self._space, self.design_effect = space, space.design_effect(families)
 

@@ -117,16 +117,16 @@ def temperature_interval(drawn: Drawn, *, confidence: float = 0.95, steps: int =
     Assumes that the sampler is one of temperature: of other faults it tells the temperature that looks most alike.
     """
     grid = np.geomspace(TEMPERATURES[0], TEMPERATURES[-1], steps)
-    ratios = (1 / grid - 1) * drawn.logprob[:, np.newaxis] - _log_z(drawn)(1 / grid).T
+    ratios = (1 / grid - 1) * drawn.logprob[:, np.newaxis] - log_z(drawn)(1 / grid).T
     return likelihood_interval(ratios, grid, confidence=confidence)
 
 
 def surprisal_variance(drawn: Drawn) -> float:
     """Mean variance of surprisal under golden, nats²: the Fisher information of one token about 1 / T at T = 1."""
-    return float(_log_z(drawn)(1.0, 2).mean())
+    return float(log_z(drawn)(1.0, 2).mean())
 
 
-def _log_z(drawn: Drawn) -> CubicSpline:
+def log_z(drawn: Drawn) -> CubicSpline:
     """Return ln Z as a function of 1 / T, shape (t,) at each.
 
     It is smooth and convex (the cumulant generating function of the logprobs), known at the grid and at T = 1, where it

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from monitor.results import Status
-from monitor.stats.rates import Rate, wilson
+from monitor.stats.rates import Rate
 from monitor.suites.paired import Difference, bootstrapped, evidence, paired, sequence, unpaired
 from monitor.suites.rate import Compounded, Tries, compounded, deviations, pass_rate, tries
 from monitor.suites.tally import Pair, Tally, pairs
@@ -47,6 +47,8 @@ class Outcome:
     """All numbers of a run. None where something could not be measured; ``reason`` says what decided.
 
     ``untold`` counts answers that could not be graded, by why. ``before`` are the changes since earlier runs by name.
+    ``weighted`` is whether some cases count more than others; ``compounding`` has no number without golden, since a
+    step is wrong where golden is right.
     """
 
     status: Status
@@ -58,6 +60,7 @@ class Outcome:
     log_e: float | None
     compounding: Compounded
     tries: Tries | None
+    weighted: bool = False
     untold: Mapping[str, int] = field(default_factory=dict)
     before: Mapping[str, Difference] = field(default_factory=dict)
 
@@ -79,11 +82,10 @@ def outcome(
         status, cause = "inconclusive", "too_hard"
         reason = (f"golden itself is right in {known.k} of {known.n}, so no loss above {terms.margin:.0%} can show; "
                   "take easier cases")  # fmt: skip
-    steps = deviations(beside) if beside else wilson(rate.n - rate.k, rate.n, design=_most(own))
     return Outcome(
         status=status, cause=cause, reason=reason, rate=rate, golden=known,
-        difference=difference, log_e=log_e, compounding=compounded(steps), tries=tries(own, rng=rng),
-        untold=dict(untold or {}), before=changes,
+        difference=difference, log_e=log_e, compounding=compounded(deviations(beside)), tries=tries(own, rng=rng),
+        untold=dict(untold or {}), before=changes, weighted=len({one.weight for one in own if one.n}) > 1,
     )  # fmt: skip
 
 
@@ -137,9 +139,14 @@ def _verdict(
         return _without(difference, judged, worse)
     if judged["golden"] == "pass":
         return "pass", None, _words("golden", difference)
-    return "inconclusive", "too_few", (
-        f"{_words('golden', difference)}: neither a loss nor that there is none above {terms.margin:.0%} is certain"
-    )  # fmt: skip
+    return "inconclusive", "too_few", f"{_words('golden', difference)}: {_open(difference, terms)}"
+
+
+def _open(one: Difference, terms: Terms) -> str:
+    """Why neither side is certain, in words that do not contradict the interval beside them."""
+    if one.high < 0:
+        return f"the interval, of 95%, is all loss, but a loss must be certain at {terms.alpha:g} to fail"
+    return f"neither a loss nor that there is none above {terms.margin:.0%} is certain"
 
 
 def _without(
@@ -170,7 +177,3 @@ def _words(name: str, one: Difference) -> str:
         f"{one.value * 100:+.1f} points [{one.low * 100:+.1f}, {one.high * 100:+.1f}] right answers against {than} "
         f"over {one.n} cases; a loss of {one.mde * 100:.0f} points would have been seen"
     )
-
-
-def _most(own: Sequence[Tally]) -> int:
-    return max((one.n for one in own if one.n), default=1)

@@ -14,6 +14,7 @@ from monitor.codec import plain
 from monitor.errors import Problem
 from monitor.suites.case import MAX_REPEATS, PRIVACIES, SuiteCase
 from monitor.suites.grade import Oracle
+from monitor.suites.oracle_mistakes import mistakes_in
 
 MAX_TOKENS = 256
 MAX_WEIGHT = 1_000_000
@@ -179,10 +180,7 @@ def _oracle(row: Any, place: str, mistakes: list[Problem]) -> Oracle | None:
     try:
         made: Oracle = _adapter(known).validate_python(fields)
     except ValidationError as error:
-        found += [
-            Problem(".".join([place, *map(str, one["loc"])]), one["msg"])
-            for one in error.errors(include_url=False, include_input=False)
-        ]
+        found += mistakes_in(error, place)
     else:
         found += [Problem(place, made.problem)] if made.problem else []
         if not found:

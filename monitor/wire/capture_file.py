@@ -3,7 +3,7 @@
 import base64
 from collections.abc import Sequence
 from dataclasses import fields
-from typing import Any
+from typing import Any, TypeGuard
 
 import orjson
 
@@ -103,7 +103,7 @@ def _unpacked(text: Any, place: str) -> bytes:
         raise ValueError(f"{place}: not base64") from None
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: Any) -> TypeGuard[float]:
     """Whether `value` is a number that a clock could show; booleans are none."""
     return type(value) in {int, float} and abs(value) <= _LARGEST
 

@@ -10,6 +10,7 @@ from monitor.wire.chat_state import Answer, Reader
 from monitor.wire.conformance import conformance_flags, is_implausible, spent_on_reasoning
 from monitor.wire.error_body import EVIDENCE_CHARS
 from monitor.wire.outcome import answer_outcome, status_outcome, transport_outcome
+from monitor.wire.redirect import redirect_words
 from monitor.wire.retry_after import CAP_S, QUOTA_CAP_S, retry_after_s
 from monitor.wire.timing import FIRST_UNKNOWN, is_buffered, is_first_unknown, rates, since, times
 from monitor.wire.usage import UsageReading, read_usage
@@ -120,6 +121,8 @@ def _providers(answer: Answer) -> tuple[str, ...]:
 
 def _words(capture: Capture, body: Body, outcome: Outcome) -> str | None:
     """The endpoint's own words about a failure, else the transport's."""
+    if outcome == "redirect" and capture.status is not None:  # a page about it repeats the whole address
+        return redirect_words(capture.status, capture.header("location"))
     if body.answer.error is not None:
         return body.answer.error.message
     words = capture.error or (body.words if outcome not in {"ok", "ok_length"} else None)

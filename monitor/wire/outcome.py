@@ -6,6 +6,7 @@ from monitor.wire.error_body import outcome_of
 
 _NAMED_ENDS: dict[str, Outcome] = {
     "connect_error": "connect_error",
+    "address_refused": "address_refused",
     "tls_trust": "tls_trust",
     "tls_dropped": "tls_dropped",
     "timeout_first_byte": "timeout_first_byte",
@@ -35,8 +36,7 @@ def status_outcome(status: int, answer: Answer) -> Outcome | None:
     if status < 300:
         return None
     if status < 400:
-        answer.flags["redirect"] = None
-        return "http_4xx"
+        return "redirect"
     return outcome_of(status, answer.error)
 
 

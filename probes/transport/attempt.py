@@ -64,6 +64,7 @@ class Attempt:
 _read = partial(tuple.__new__, Read)  # `Read` without the Python frame of its constructor: this runs once per token
 _RAISED: dict[str, type[httpx.TransportError]] = {
     "connect_error": httpx.ConnectError,
+    "address_refused": httpx.ConnectError,
     "tls_trust": httpx.ConnectError,
     "tls_dropped": httpx.ConnectError,
     "reset": httpx.ReadError,

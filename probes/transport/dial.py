@@ -54,7 +54,7 @@ async def _resolve(origin: Origin, attempt: Attempt, now: Callable[[], int], gua
     try:
         return await guard.addresses(origin.host, origin.port)
     except RefusedAddressError as error:
-        raise DialError("connect_error", str(error)) from None
+        raise DialError("address_refused", str(error)) from None
     except (OSError, UnicodeError) as error:
         raise DialError("connect_error", f"{type(error).__name__}: {error}") from None
     finally:

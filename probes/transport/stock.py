@@ -102,7 +102,7 @@ class StockSender:
             attempt.t0_ns = attempt.sent_ns = attempt.first_byte_ns = None
             attempt.finish("connect_error", f"ProxyError: {error}")
         except RefusedAddressError as error:
-            attempt.finish("connect_error", str(error))
+            attempt.finish("address_refused", str(error))
         except (httpx.TransportError, ssl.SSLError, OSError, UnicodeError) as error:
             attempt.finish(_end_of(error, attempt), f"{type(error).__name__}: {error}")
         finally:

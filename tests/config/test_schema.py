@@ -75,7 +75,10 @@ def test_probes_and_detectors_bring_their_fields_with_descriptions() -> None:
 
 
 def test_every_key_of_the_file_is_described() -> None:
-    own = ["StoreConfig", "DashboardConfig", "AgentConfig", "ReferenceConfig", "EndpointEntry", "MaintenanceEntry"]
+    own = [
+        "StoreConfig", "DashboardConfig", "AgentConfig", "JudgeConfig", "ReferenceConfig", "EndpointEntry",
+        "MaintenanceEntry",
+    ]  # fmt: skip
     bare = [
         f"{name}.{key}" for name in own for key, about in SCHEMA["$defs"][name]["properties"].items()
         if not about.get("description")

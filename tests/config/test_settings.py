@@ -61,7 +61,10 @@ def test_the_schema_of_the_real_catalogue_names_every_probe_and_detector() -> No
 def test_the_docs_name_every_key_of_the_file() -> None:
     text = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
     schema = json_schema(catalogues(detectors=False))
-    own = ["StoreConfig", "DashboardConfig", "AgentConfig", "ReferenceConfig", "EndpointEntry", "MaintenanceEntry"]
+    own = [
+        "StoreConfig", "DashboardConfig", "AgentConfig", "JudgeConfig", "ReferenceConfig", "EndpointEntry",
+        "MaintenanceEntry",
+    ]  # fmt: skip
     keys = set(schema["properties"]).union(*(schema["$defs"][name]["properties"] for name in own))
     keys |= {item.name for item in fields(PlanEntry)}
     assert sorted(key for key in keys if f"`{key}`" not in text) == []
@@ -115,7 +118,7 @@ def test_a_running_service_is_found_through_a_file_with_mistakes_elsewhere(
         load_config(path, {}, detectors=False)
     assert load_service(path, {}).store.listen.port == 8611
     assert "modle" in caplog.text
-    assert "only vantage, store, agent, dashboard are read" in caplog.text
+    assert "only vantage, store, agent, judge, dashboard are read" in caplog.text
     for text in ("store: {listen: nowhere}\n", "store: [\n", "[]\n"):
         path.write_text(text, encoding="utf-8")
         with pytest.raises(ConfigError):

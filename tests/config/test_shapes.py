@@ -8,7 +8,9 @@ from monitor.config import load
 from monitor.errors import ConfigError
 from tests.config.catalogue import CATALOGUES
 
-SECTIONS = ["endpoints", "probes", "maintenance", "detectors", "references", "alerts", "store", "agent", "dashboard"]
+SECTIONS = [
+    "endpoints", "probes", "maintenance", "detectors", "references", "alerts", "store", "agent", "judge", "dashboard",
+]  # fmt: skip
 SHAPES = ["3", "true", "x", "[3]", "[[x]]", "{a: 3}", "{a: {kind: speed}}", "{a: {name: 3}}", "[{a: {b: 3}}]"]
 
 

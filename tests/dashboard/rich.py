@@ -259,5 +259,6 @@ def identified(endpoint: str, run_id: str, now: datetime, rng: np.random.Generat
             "schemes": [{"name": name, "family": family, "posterior": p, "twins": []} for name, family, p in schemes],
             "nearest": "Q4_0",
             "dots": dots,
+            "strips": [{"prompt": f"pool-{at}", "tokens": sorted(dots[at : at + 20])} for at in range(0, 160, 20)],
         },
     )

@@ -138,7 +138,8 @@ PAGES = {
         "what is served is Q4_0",
         "Posterior of each scheme",
         "Observed against predicted",
-        "5 charts",
+        "Position by position",
+        "6 charts",
     ),
     f"speed?endpoint={CEDAR}&window=30+d": ("How fast?", "eu-1", "us-1", "95 % interval", "6 charts"),
     "tools?endpoint=rowan%2Fmistral-small": (
@@ -150,7 +151,7 @@ PAGES = {
     ),
     f"capabilities?endpoint={CEDAR}": ("was kept until", "History", "0 charts"),
     "instrument": ("Is the instrument all right?", "over budget", "clock off", "no budget", "2 charts"),
-    f"endpoint?name={CEDAR}": ("What is known of one endpoint?", "Identified as", "How do you know?", "6 charts"),
+    f"endpoint?name={CEDAR}": ("What is known of one endpoint?", "Identification", "How do you know?", "6 charts"),
 }
 """Address -> words that a reader sees there, and how many charts."""
 

@@ -3,9 +3,10 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import altair as alt
 import pytest
 
-from dashboard.axes import HEIGHT, ChartLike
+from dashboard.axes import HEIGHT, ChartLike, inline, specification
 from dashboard.charts import (
     FLOOR_NATS,
     deviations,
@@ -17,6 +18,7 @@ from dashboard.charts import (
 )
 from dashboard.evidence import Band, Count
 from dashboard.store_reader import Point
+from dashboard.strips import strips
 from monitor.results import Verdict
 from tests.dashboard.scenes import NOW
 
@@ -30,7 +32,7 @@ def at(minute: int, value: float | None, **changes: Any) -> Point:
 def layers(chart: ChartLike | None) -> dict[str, list[dict[str, Any]]]:
     """The rows that each kind of mark is given."""
     assert chart is not None
-    spec = chart.to_dict()
+    spec = specification(chart)
     found: dict[str, list[dict[str, Any]]] = {}
     for layer in spec["layer"]:
         rows = spec["datasets"][layer.get("data", spec.get("data"))["name"]]
@@ -158,9 +160,33 @@ def test_the_posterior_is_drawn_likeliest_first() -> None:
     assert [(row["scheme"], row["posterior"]) for row in bars] == [("Q8_0", 0.97), ("golden", 0.03)]
 
 
+def test_a_specification_has_the_rows_as_they_were_and_is_what_vega_lite_takes() -> None:
+    """Oracle: the rows themselves, and Altair's own schema."""
+    rows = [{"x": 0.1, "text": 'a "b" \u202e', "n": None}, {"x": 1e-9, "text": "", "n": 3}]
+    chart = alt.layer(inline(rows).mark_line().encode(x="x:Q"), inline(rows[:1]).mark_point().encode(x="x:Q"))
+    spec = specification(chart)
+    assert sorted(spec["datasets"].values(), key=len) == [rows[:1], rows]
+    assert spec["config"] == {"mark": {"aria": False}}
+    alt.LayerChart.from_dict(spec)  # raises where it is none
+    alone = specification(inline(rows).mark_line().encode(x="x:Q"))
+    assert alone["datasets"] == {alone["data"]["name"]: rows}
+
+
 def test_deviations_are_drawn_on_equal_axes_and_not_at_all_for_text() -> None:
     chart = deviations(identification(dots=[(0.1, 0.12), (-0.3, -0.2)]))
     assert [(row["predicted"], row["observed"]) for row in layers(chart)["circle"]] == [(0.1, 0.12), (-0.3, -0.2)]
     assert scale(chart, "x", "circle")["domain"] == scale(chart, "y", "circle")["domain"] == [-0.3, 0.3]
     assert deviations(identification(dots=[])) is None
     assert deviations(identification()) is None
+
+
+def test_strips_stand_side_by_side_and_not_at_all_for_text() -> None:
+    # Oracle: the numbers of the verdict; a line ends where its position does.
+    found = [{"prompt": "pool-1", "tokens": [[-0.1, -0.2], [0.3, 0.25]]}, {"prompt": "pool-1", "tokens": [[0.5, 0.4]]}]
+    drawn = layers(strips(identification(strips=found)))
+    lines = [(row["strip"], row["at"], row["predicted"]) for row in drawn["line"]]
+    assert lines == [(0, 0, -0.1), (0, 1, 0.3), (1, 3, 0.5)]
+    assert [row["observed"] for row in drawn["circle"]] == [-0.2, 0.25, 0.4]
+    assert [row["at"] for row in drawn["rule"]] == [2]
+    assert strips(identification(strips=[])) is None
+    assert strips(identification()) is None

@@ -56,6 +56,7 @@ def test_it_prints_one_line_when_healthy_and_a_terminate_stops_all_of_it() -> No
         assert process.stdout is not None
         url = json.loads(process.stdout.readline())["url"]
         assert httpx.get(f"{url}/_stcore/health", trust_env=False).text == "ok"
+        assert httpx.get(f"{url}/healthz", trust_env=False).json() == {"status": "ok", "process": "dashboard"}
         process.send_signal(signal.SIGTERM)
         rest, _ = process.communicate(timeout=30)
     assert process.returncode == 0

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from dashboard import evidence_charts, instrument_view, ladder, speed_view
+from dashboard.axes import specification
 from dashboard.compare_view import Trade, frontier, plot
 from dashboard.incident_view import BEFORE, LONGEST, around, bars, lasted, metrics_of, shaded, told
 from dashboard.instrument_view import Used, accounts, slot_rows
@@ -34,7 +35,7 @@ KL = "logprob_fidelity"
 def rows_of(chart: Any) -> list[dict[str, Any]]:
     """All rows that a chart was given."""
     assert chart is not None
-    return [row for rows in chart.to_dict()["datasets"].values() for row in rows]
+    return [row for rows in specification(chart)["datasets"].values() for row in rows]
 
 
 def test_evidence_is_what_a_verdict_tells_of_itself_or_its_e_value() -> None:

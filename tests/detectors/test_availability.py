@@ -48,6 +48,18 @@ def test_dead_endpoint_fails() -> None:
     assert (verdict.status, verdict.cause, verdict.effect) == ("fail", "connect_error", 0.0)
 
 
+def test_a_redirect_is_a_fault_and_says_what_to_do() -> None:
+    verdict = judge(many(redirect=10))
+    assert (verdict.status, verdict.cause) == ("fail", "redirect")
+    assert "put the final address into base_url" in (verdict.reason or "")
+
+
+def test_an_address_that_we_refuse_is_not_the_endpoints_fault() -> None:
+    verdict = judge(many(address_refused=10))
+    assert (verdict.status, verdict.cause) == ("inconclusive", "address_refused")
+    assert "see allow_private" in (verdict.reason or "")
+
+
 def test_broken_tool_call_is_a_fault_but_not_when_the_limit_cut_it() -> None:
     cut = [exchange(index, outcome="ok_length", flags=("arguments_invalid",)) for index in range(10)]
     broken = [exchange(index, flags=("arguments_invalid",)) for index in range(10)]

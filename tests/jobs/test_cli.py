@@ -89,7 +89,7 @@ def served(request: pytest.FixtureRequest) -> Iterator[str]:
     server.server_close()
 
 
-def test_five_mistakes_five_messages(tmp_path: Path) -> None:
+def test_four_mistakes_and_a_key_without_a_value_are_five_messages(tmp_path: Path) -> None:
     (tmp_path / "weighmaster.yaml").write_text(
         "endpoints:\n"
         "  - name: acme/one\n"
@@ -104,6 +104,7 @@ def test_five_mistakes_five_messages(tmp_path: Path) -> None:
     assert done.returncode == 2
     lines = [line for line in done.stderr.splitlines() if "(line" in line]
     assert len(lines) == 5, done.stderr
+    assert "4 mistakes and 1 key without a value in the configuration:" in done.stderr
     for part in ("base_url", '"4.10"', "NOT_SET_ANYWHERE", "reference", "speed"):
         assert part in done.stderr
 

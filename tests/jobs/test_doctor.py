@@ -78,6 +78,18 @@ def test_disk_of_folders_that_are_not_there_yet(free: int, status: str, tmp_path
     assert seen(machine.disk([tmp_path / "a" / "b", tmp_path], lambda _: free)) == [(str(tmp_path), status)]
 
 
+@pytest.mark.parametrize(
+    ("place", "why"), [("file/spools", "file is no folder"), ("/proc", "/proc cannot be written to")]
+)
+def test_a_folder_that_cannot_be_made_is_said_before_it_is_needed(place: str, why: str, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    folder = tmp_path / place  # an absolute place replaces it
+    (found, *_) = machine.disk([folder], lambda _: 10**10)
+    assert (found.check, found.subject, found.status) == ("disk", str(folder), "failed")
+    assert why in found.seen
+    assert list(tmp_path.iterdir()) == [tmp_path / "file"]  # nothing is left behind
+
+
 def test_ports() -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         taken = {"store": Address(host="127.0.0.1", port=other.getsockname()[1])}

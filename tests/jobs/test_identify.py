@@ -112,7 +112,11 @@ async def test_golden_weights_pass_and_the_picture_shows_all(folder: Path, tmp_p
     observed, predicted = deviations(served, "int4")
     picture = ET.fromstring(svg(verdict, observed, predicted))  # noqa: S314  # our own text
     dots = picture.findall("{http://www.w3.org/2000/svg}circle")
-    assert len(dots) == sum(len(row) for row in observed)
+    strips = verdict.details["strips"]
+    assert len(strips) == min(12, len(observed))
+    in_strips = [one for one in dots if one.get("class") == "strip"]
+    assert len(in_strips) == sum(len(one["tokens"]) for one in strips)
+    assert len(dots) - len(in_strips) - 1 == sum(len(row) for row in observed)  # one is the legend's
     row = identified_row(verdict)
     assert row["schemes"][0]["name"] == "int4"
     assert identified_table([row]).row_count == 1

@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
-from jobs.compare_charts import forest, ladder
+from jobs.compare_charts import NARROW, forest, ladder
 from jobs.compare_page import html
 from jobs.publish import file_name
 from monitor.badge import badge, svg
@@ -53,6 +53,21 @@ def test_every_picture_is_one_piece_of_xml(model: ModelComparison) -> None:
         picture = forest(model, one)
         if picture:
             assert parsed(picture).tag == "svg"
+
+
+def test_a_narrow_picture_has_all_marks_and_nothing_beyond_its_edges(model: ModelComparison) -> None:
+    for one in MEASURES:
+        picture = forest(model, one, NARROW)
+        if not picture:
+            continue
+        assert picture.count("<g ") == forest(model, one).count("<g ")
+        across = NARROW.left + NARROW.width + NARROW.right
+        # A letter of 12 units is 6.6 wide on average of a sans-serif face.
+        for text in parsed(picture).iter("text"):
+            x, wide = float(text.attrib["x"]), 6.6 * len(str(text.text))
+            left = x - {"middle": wide / 2, "end": wide}.get(text.attrib.get("text-anchor", ""), 0.0)
+            assert left >= 0
+            assert left + wide <= across
 
 
 def test_the_ladder_stands_in_the_order_of_divergence_with_endpoints_between(model: ModelComparison) -> None:
@@ -130,6 +145,13 @@ def browser() -> Iterator[Browser]:
         made.close()
 
 
+_SHOWN = "[...document.querySelectorAll('svg.chart')].filter(one => one.getBoundingClientRect().width).length"
+_SIDEWAYS = """[...document.querySelectorAll('body *')].filter(one => !one.closest('thead')
+    && one.getBoundingClientRect().right > innerWidth + 1).map(one => one.outerHTML.slice(0, 80))"""
+_SMALLEST = """Math.min(...[...document.querySelectorAll('svg.narrow')].map(
+    one => 12 * one.getBoundingClientRect().width / one.viewBox.baseVal.width))"""
+
+
 @pytest.mark.browser
 @pytest.mark.skipif(not CHROMIUM.exists(), reason="needs /usr/bin/chromium")
 def test_a_browser_shows_it_without_asking_anybody_and_prints_it(browser: Browser, tmp_path: Path) -> None:
@@ -143,7 +165,11 @@ def test_a_browser_shows_it_without_asking_anybody_and_prints_it(browser: Browse
     for width in (1280, 390):
         page.set_viewport_size({"width": width, "height": 900})
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-    assert page.evaluate("document.querySelectorAll('svg.chart').length") == 4
+        assert page.evaluate(_SHOWN) == 4  # one picture of each measure, whatever the width
+    assert page.evaluate(_SIDEWAYS) == []
+    assert page.evaluate(_SMALLEST) >= 10  # letters of the narrow pictures, in pixels
+    label = page.locator("td[data-label='KL to golden, nats']").first
+    assert "KL to golden, nats" in label.evaluate("one => getComputedStyle(one, '::before').content")
     printed = page.pdf(prefer_css_page_size=True, format="A4")
     page.close()
     assert printed.startswith(b"%PDF")

@@ -1,26 +1,28 @@
 """What a buyer with nothing but the report must be able to see. Oracle: sums, and questions that one of them asked."""
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from jobs.compare_charts import forest, ladder
+from jobs.compare_documents import as_csv
 from jobs.compare_page import html, markdown
 from monitor.comparison import Comparison, ModelComparison, Row
-from monitor.comparison_cells import effect, outcomes, switch_note
+from monitor.comparison_cells import effect, outcomes, rests_on, switch_note
 from monitor.comparison_endings import endings, endings_text
-from monitor.comparison_facts import Facts, Tally
+from monitor.comparison_facts import Bill, Facts, Tally
+from monitor.comparison_figures import age_text, change_text, ratio_text
 from monitor.comparison_glossary import glossary
 from monitor.comparison_measures import measure
 from monitor.comparison_rows import compare
-from monitor.comparison_since import request_size
 from monitor.comparison_switch import switch_text
 from monitor.comparison_weights import ladder_text, not_judged, served
-from monitor.comparison_words import advice, sections
+from monitor.comparison_words import advice, order_text, sections
 from monitor.stats.posterior import posterior_text
 from tests.report.made import LADDER, facts, told
-from tests.storage.factories import endpoint, verdict
+from tests.storage.factories import START, endpoint, verdict
 
 
 def compared(found: list[Facts]) -> ModelComparison:
@@ -61,6 +63,22 @@ def test_weights_behind_another_prompt_are_said_to_be_unjudged_and_what_is_missi
     assert '<g class="endpoint faint"><text x="198" y="' in ladder(compared(misprompted()))
 
 
+def test_a_distance_of_another_prompt_has_no_place_and_is_told_nowhere_as_one_of_weights() -> None:
+    model = compared(misprompted())
+    found = model.ranking("kl")
+    assert found is not None
+    row = row_of(misprompted(), "acme/m")
+    assert "kl" not in row.places
+    assert found.apart == {"acme/m": "measured with another prompt than golden's"}
+    assert "measured with another prompt than golden's, so no place: acme/m" in order_text(found)
+    assert "nats from golden's" not in said_of(misprompted(), "acme/m")
+    page = html(compare(misprompted()))
+    assert "no place: measured with another prompt than golden&#39;s" in page
+    (line,) = (one for one in as_csv(compare(misprompted())).splitlines() if ",acme/m," in one and ",kl," in one)
+    assert ",,,,0.002," in line  # neither k nor places
+    assert "measured with another prompt" in line
+
+
 def test_no_logprobs_are_a_reason_and_a_verdict_is_none() -> None:
     silent = replace(told("a/m", "inconclusive", 0, 0, 0), reason="no logprobs came")
     assert not_judged([silent]) == "no logprobs came"
@@ -76,21 +94,33 @@ def test_certainty_is_never_rounded_up_anywhere() -> None:
     ]  # fmt: skip
     line = served(row_of(facts(), "bargain/m"))
     assert (line.served, line.posterior) == ("Q4_0", "above 0.999")
-    assert line.share == "all requests (estimate 97%, 95% interval 82% to 100%)"
+    assert line.share == "97% [82%, 100%] of requests, from 16 prompts"
     named = next(one for one in row_of(facts(), "bargain/m").verdicts if one.detector == "identify")
     assert effect(named) == "coarser: above 0.999"
     assert "posterior 1" not in html(compare(facts()))
+
+
+def test_an_endpoint_that_serves_some_requests_otherwise_is_told_as_that() -> None:
+    first, second, *others = facts()
+    (named,) = (one for one in second.verdicts if one.detector == "identify")
+    part = {**named.details, "share": 0.33, "share_low": 0.14, "share_high": 0.56}
+    routed = replace(named, cause="routing: Q4_0", details=part)
+    kl = next(one for one in second.verdicts if one.detector == "logprob_fidelity")
+    text = said_of([first, replace(second, verdicts=(kl, routed)), *others], "bargain/m")
+    assert "serves a part of its requests with other weights than it declares (bf16): Q4_0 (4 bits per weight)." in text
+    assert "It serves so an estimated 33% [14%, 56%] of requests, from 16 prompts." in text
+    assert "over-quantised" not in text
 
 
 def test_full_precision_is_one_name_with_the_posterior_of_all_its_engines() -> None:
     first, *others = facts()
     named = verdict("i", endpoint="acme/m", detector="identify", status="pass", run_ids=(), details={
         "schemes": [{"name": "fp16", "family": "bf16-class", "posterior": 0.6}], "families": {"bf16-class": 0.98},
-        "share": 0.2, "share_low": 0.1, "share_high": 0.4,
+        "share": 0.2, "share_low": 0.1, "share_high": 0.4, "n_prompts": 16,
     })  # fmt: skip
     line = served(row_of([replace(first, verdicts=(*first.verdicts, named)), *others], "acme/m"))
     assert (line.served, line.posterior) == ("golden weights in 16 bit or more", "0.98")
-    assert line.share == "a part of the requests (estimate 20%, 95% interval 10% to 40%)"
+    assert line.share == "20% [10%, 40%] of requests, from 16 prompts"
 
 
 def test_a_place_on_the_ladder_is_approximate_and_says_over_how_many_prompts() -> None:
@@ -140,6 +170,30 @@ def test_a_pass_says_what_it_may_hide() -> None:
     assert any("no fault was shown, not that there is none" in one for one in compared(facts()).limits)
 
 
+def test_a_pass_of_few_answers_is_not_read_as_one_of_many() -> None:
+    looped: dict[str, Any] = {"detector": "shape", "unit": "share", "effect": 0.175, "low": -0.02}
+    assert rests_on(verdict("s", status="pass", n=5, high=0.6, **looped)) == ("n 5, few: up to 60.0% may be hidden")
+    assert rests_on(verdict("s", status="pass", n=500, high=0.03, **looped)) == "n 500, up to 3.0% may be hidden"
+    far = told("a/m", "pass", 1e-5, 8e-6, 2e-5, mde=0.0021)
+    assert rests_on(far) == "n 133, from 0.0021 nats on it would show"
+    assert rests_on(told("a/m", "fail", 0.2, 0.1, 0.3)) == "n 133"
+    assert rests_on(verdict("f", status="pass", statistic="joint_log_e", n=1)) == "1 detector joined"
+    assert "n 133</small>" in html(compare(facts()))  # beside the numbers of endpoints too
+
+
+def test_a_verdict_that_is_older_than_the_newest_run_says_by_how_much() -> None:
+    first, *others = facts()
+    early = told("acme/m", "pass", 1e-5, 8e-6, 2e-5, at=START + timedelta(hours=2))
+    late = replace(first, verdicts=(early,))
+    (limit,) = (one for one in row_of([late, *others], "acme/m").limits if "older" in one)
+    # The last run of `speed` began seven hours after the start.
+    assert limit.startswith("Its newest verdict on what is served is of 2026-03-01 14:00 UTC, 5 hours older than its")
+    assert served(row_of([late, *others], "acme/m")).judged == "2026-03-01 14:00 UTC, 5 hours before its newest run"
+    assert not any("older" in one for one in row_of(facts(), "acme/m").limits)
+    ages = [age_text(timedelta(seconds=one)) for one in (0.2, 119, 120, 7199, 7200, 2 * 86400)]
+    assert ages == ["1 second", "119 seconds", "2 minutes", "119 minutes", "2 hours", "2 days"]
+
+
 def test_eight_bit_within_the_tolerance_is_said_to_need_an_identification() -> None:
     near = replace(LADDER.rungs[1], name="int8", value=0.0013)
     wide = replace(LADDER, rungs=(*LADDER.rungs, near))
@@ -155,10 +209,13 @@ def test_eight_bit_within_the_tolerance_is_said_to_need_an_identification() -> N
 
 def test_since_says_by_whom_and_when_measuring_began() -> None:
     assert (
-        "It was already so at the first verdict of availability that decided (2026-03-01 21:00 UTC); measuring began "
-        "2026-03-01 12:00 UTC."
+        "It was already so when availability first decided (2026-03-01 21:00 UTC) and has not passed since; measuring "
+        "began 2026-03-01 12:00 UTC, so how long before is not known."
     ) in said_of(facts(), "corner/m")
-    assert "2026-03-01 15:00 UTC (2 verdicts of logprob_fidelity since)." in said_of(facts(), "bargain/m")
+    assert (
+        "It began between 2026-03-01 13:00 UTC, when logprob_fidelity still passed, and 2026-03-01 15:00 UTC; it has "
+        "not passed since."
+    ) in said_of(facts(), "bargain/m")
 
 
 def test_the_stated_order_of_rows_is_the_real_one() -> None:
@@ -169,29 +226,78 @@ def test_the_stated_order_of_rows_is_the_real_one() -> None:
     ]  # fmt: skip
 
 
-def test_a_switch_costs_so_much_for_a_thousand_requests_of_the_size_that_was_measured() -> None:
-    model = compared(facts()[:2])
-    (one,) = model.switches
-    size = request_size(model.rows)
-    assert size is not None
-    assert (size.tokens_in, size.tokens_out, size.golden) == (12.0, 1.0, False)  # as the factories count
-    # By hand: twelve tokens at 0.1 USD per million and one at 0.3 more, a thousand times.
-    assert one.per_thousand_change_usd == pytest.approx(0.0015)
-    text = "For 1,000 requests of the mean size here (12 prompt and 1 output tokens, as the endpoints count them)"
-    assert f"{text} that is 0.0015 USD more (+100%)" in switch_text(one)
-    assert "cheapest" not in switch_note(model)  # one goal each: nothing is left out
-
-
-def test_sizes_go_by_those_who_count_as_golden_does() -> None:
-    first, *others = facts()
-    right = verdict(
-        "c", endpoint="acme/m", detector="accounting", status="pass", effect=1.0, low=0.9, high=1.0, unit="share",
-        n=37, run_ids=(), details={"k": 37},
+def billing(found: Facts, **counted: tuple[int, int, int]) -> Facts:
+    """The facts with bills: by probe, answers and tokens of prompt and answer a request."""
+    bills = tuple(
+        Bill(probe=probe, params_sha256="0", n=n, tokens_in=n * tokens_in, tokens_out=n * tokens_out)
+        for probe, (n, tokens_in, tokens_out) in counted.items()
     )  # fmt: skip
-    counted = replace(first, verdicts=(*first.verdicts, right), tokens_in=40 * 34)
-    size = request_size(compared([counted, *others]).rows)
-    assert size is not None
-    assert (size.tokens_in, size.golden) == (40.0, True)
+    return replace(found, bills=bills)
+
+
+def test_a_switch_costs_what_each_endpoint_bills_for_the_same_questions() -> None:
+    """Oracle: sums by hand, of one that bills 19 tokens where the other bills 40."""
+    first, second, *_ = facts()
+    few = billing(second, speed=(30, 19, 15), logprobs=(10, 39, 8))
+    full = billing(first, speed=(10, 40, 15), logprobs=(30, 60, 8))
+    (one,) = compared([full, few]).switches
+    assert one.size_from is not None and one.size_to is not None  # noqa: PT018
+    # 40 requests of each kind were asked of the two together: they weigh alike, whoever was asked more of them.
+    assert (one.size_from.tokens_in, one.size_from.tokens_out) == (29.0, 11.5)
+    assert (one.size_to.tokens_in, one.size_to.tokens_out) == (50.0, 11.5)
+    # 29 x 0.1 + 11.5 x 0.3 = 6.35 and 50 x 0.2 + 11.5 x 0.6 = 16.9 USD per million requests.
+    assert one.per_thousand_from_usd == pytest.approx(0.00635)
+    assert one.per_thousand_to_usd == pytest.approx(0.0169)
+    text = switch_text(one)
+    assert "that is 0.0169 instead of 0.00635 USD (+166%), by the tokens that each bills: bargain/m 29 prompt" in text
+    assert "acme/m 50 prompt and 12 output tokens a request" in text
+    assert "golden's count" not in text
+    assert "cheapest" not in switch_note(compared([full, few]))  # one goal each: nothing is left out
+
+
+def test_prices_alone_change_the_bill_where_both_count_alike() -> None:
+    first, second, *_ = facts()
+    (one,) = compared([first, second]).switches
+    # As the factories count: twelve tokens of prompt and one of answer, at twice the price.
+    assert one.size_from == one.size_to
+    assert one.per_thousand_ratio == pytest.approx(2.0)
+
+
+def counting(found: Facts) -> Facts:
+    """The facts of one that counts prompts as golden does."""
+    right = verdict(
+        f"{found.endpoint.name}-c", endpoint=found.endpoint.name, detector="accounting", status="pass", effect=1.0,
+        low=0.9, high=1.0, unit="share", n=37, run_ids=(), details={"k": 37},
+    )  # fmt: skip
+    return replace(found, verdicts=(*found.verdicts, right))
+
+
+def test_goldens_counts_stand_in_for_one_that_reports_none_and_that_is_said() -> None:
+    first, second, *_ = facts()
+    model = compared([counting(billing(first, speed=(10, 40, 15))), billing(second)])
+    (one,) = model.switches
+    assert one.size_from is not None and one.size_to is not None  # noqa: PT018
+    assert (one.size_from.tokens_in, one.size_from.tokens_out, one.size_from.reported) == (40.0, 15.0, False)
+    assert one.size_to.reported
+    assert "bargain/m 40 prompt and 15 output tokens (it reports none: golden's count" in switch_text(one)
+    assert "“Not reported”: it counts no tokens" in switch_note(model)
+    # Nobody who counts as golden does: nothing is made up.
+    (unknown,) = compared([billing(first, speed=(10, 40, 15)), billing(second)]).switches
+    assert (unknown.size_from, unknown.per_thousand_from_usd, unknown.per_thousand_ratio) == (None, None, None)
+
+
+def test_questions_that_only_one_was_asked_are_not_compared() -> None:
+    first, second, *_ = facts()
+    (one,) = compared([billing(first, speed=(10, 40, 15)), billing(second, logprobs=(10, 40, 15))]).switches
+    assert (one.size_from, one.size_to) == (None, None)
+    assert "For 1,000 requests" not in switch_text(one)
+
+
+def test_a_ratio_is_that_of_the_numbers_beside_it() -> None:
+    # 0.2437 / 0.002 would be 122 times; who reads 0.24 and 0.002 finds 120.
+    assert ratio_text(0.2437, 0.002, "nats") == "120"
+    assert change_text(0.0205, 0.01229, "USD") == "+67%"
+    assert ratio_text(1234.4, 617.3, "ms") == "2"
 
 
 def test_a_value_without_an_interval_has_no_place_and_is_drawn_hollow() -> None:

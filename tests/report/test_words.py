@@ -26,8 +26,8 @@ def test_a_reader_learns_who_how_much_how_sure_since_when_and_what_a_switch_cost
     assert "and surely above 0.02, from where on it fails." in text
     assert "on the ladder" not in text  # the identification names the scheme
     assert "Q4_0 explains its answers best (posterior above 0.999 after 16 prompts)." in text
-    assert "Served so: all requests (estimate 97%, 95% interval 82% to 100%)." in text
-    assert "It began between 2026-03-01 13:00 UTC, when it still passed, and 2026-03-01 15:00 UTC" in text
+    assert "It serves so an estimated 97% [82%, 100%] of requests, from 16 prompts." in text
+    assert "It began between 2026-03-01 13:00 UTC, when logprob_fidelity still passed, and 2026-03-01 15:00 UTC" in text
     assert "To go from bargain/m to acme/m costs 0.10 USD more per million prompt tokens and 0.30 USD more" in text
 
 
@@ -66,8 +66,22 @@ def test_a_timing_that_failed_leaves_fidelity_as_it_is() -> None:
     row = next(one for one in rows if one.endpoint.name == "acme/m")
     assert (row.status, row.fidelity) == ("inconclusive", "pass")
     assert "acme/m serves what it declares (bf16), as far as was measured" in text
-    assert "Not decided: no valid timings." in text
+    assert "Not decided: speed_shift: no valid timings." in text
     assert "To go from bargain/m to acme/m" in text
+
+
+def test_too_few_answers_to_look_for_faults_leave_fidelity_as_it_is() -> None:
+    first, *others = facts()
+    few = verdict("s", endpoint="acme/m", detector="shape", status="inconclusive", cause="too_few", reason="5 of 65")
+    rows, text = _of(replace(first, verdicts=(*first.verdicts, few)), others)
+    row = next(one for one in rows if one.endpoint.name == "acme/m")
+    assert (row.status, row.fidelity) == ("inconclusive", "pass")
+    assert "Choose acme/m for smollm2" in text
+    assert "Not decided: shape: 5 of 65." in text
+    # A detector of weights that could not decide does hold it up.
+    open_ = replace(few, detector="logprob_fidelity")
+    (row, *_), _ = _of(replace(first, verdicts=(open_,)), others)
+    assert row.fidelity == "inconclusive"
 
 
 def test_weights_that_are_right_are_told_of_an_endpoint_that_answers_badly() -> None:
@@ -130,7 +144,6 @@ def switch(**changes: Any) -> Switch:
     fields: dict[str, Any] = {
         "from_": "a", "to": "b", "price_in_change_usd": None, "price_out_change_usd": None,
         "blended_change_usd": None, "blended_ratio": None, "ttft_ratio": None, "tps_ratio": None, "timed": True,
-        "size": None, "per_thousand_change_usd": None, "per_thousand_ratio": None,
     }  # fmt: skip
     return Switch(**{**fields, **changes})
 
@@ -140,7 +153,7 @@ def test_a_switch_tells_what_is_known_and_what_is_not() -> None:
     half = switch_text(switch(price_in_change_usd=-0.05))
     assert "costs 0.05 USD less per million prompt tokens; the other price is not declared" in half
     same = switch_text(switch(price_in_change_usd=0.0, price_out_change_usd=0.0, blended_ratio=1.0))
-    assert "costs nothing: the prices are the same" in same
+    assert "costs nothing more a token, the prices are the same" in same
     faster = switch_text(switch(ttft_ratio=0.5, tps_ratio=2.0))
     assert faster.endswith("the first token takes 0.5 times as long and tokens come 2 times as fast.")
     assert "which of the two is faster is not sure" in half

@@ -43,7 +43,8 @@ def test_a_request_that_was_sent_may_have_been_worked_on(outcome: Outcome) -> No
 
 
 @pytest.mark.parametrize("outcome", ["connect_error", "tls_trust", "tls_dropped", "not_run", "unsupported_param",
-                                     "auth_error", "quota_exhausted", "http_4xx", "http_5xx"])  # fmt: skip
+                                     "auth_error", "quota_exhausted", "http_4xx", "http_5xx", "redirect",
+                                     "address_refused"])  # fmt: skip
 def test_what_was_refused_or_never_sent_costs_nothing(outcome: Outcome) -> None:
     assert cost_of(PAID, [Exchange(outcome=outcome)], PLANNED) == Amount()
 

@@ -10,7 +10,9 @@ import orjson
 import pytest
 
 from jobs import store_client
-from jobs.store_client import StoreClient
+from jobs.listening import listening
+from jobs.store_client import SOON_S, StoreClient, client_for
+from monitor.config_store import StoreConfig
 from monitor.errors import StoreError
 from storage import api
 from storage.api import app
@@ -132,6 +134,23 @@ FAILURES: dict[str, tuple[Callable[[httpx.Request], httpx.Response], str]] = {
     "no mark": (lambda _: httpx.Response(200, json={"ok": True}), "answered without a mark"),
     "stuck": (lambda _: httpx.Response(200, json={"mark": 2}), "took records up to 3 but confirmed only 2"),
 }
+
+
+async def test_a_store_that_hangs_is_waited_for_as_long_as_was_said() -> None:
+    """The kernel takes connections for a process that is stopped (SIGSTOP), as for one that does not accept."""
+    with listening("127.0.0.1", 0) as deaf:
+        url = f"http://127.0.0.1:{deaf.getsockname()[1]}"
+        client = StoreClient(url, answer_s=0.1)
+        with pytest.raises(StoreError, match=rf"{url}/api/overview gave no answer within 0.1 s: is its"):
+            await client.overview()
+        await client.aclose()
+
+
+def test_a_person_waits_less_long_than_a_process() -> None:
+    """Status, fleet, alerts and show name the short wait; whoever names none has the long one."""
+    config = StoreConfig()
+    made = client_for(config, "http://store"), client_for(config, "http://store", answer_s=SOON_S)
+    assert [one._http.timeout.read for one in made] == [60.0, 10.0]
 
 
 @pytest.mark.parametrize("name", FAILURES)

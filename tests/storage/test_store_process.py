@@ -99,12 +99,14 @@ async def test_a_web_page_that_renamed_itself_to_loopback_is_refused(tmp_path: P
 
 async def test_the_token_comes_from_the_environment(tmp_path: Path) -> None:
     with store_process(tmp_path / "store.duckdb", token="sesame") as (_, url):
-        right, wrong = StoreClient(url, token="sesame"), StoreClient(url, token="open")
+        right, wrong, none = StoreClient(url, token="sesame"), StoreClient(url, token="open"), StoreClient(url)
         assert await right.last_slots() == {}
-        with pytest.raises(StoreError, match="answered 401: this store needs its token"):
+        with pytest.raises(StoreError, match="answered 401: this is not the token of the store"):
             await wrong.last_slots()
-        await right.aclose()
-        await wrong.aclose()
+        with pytest.raises(StoreError, match="answered 401: this store needs its token"):
+            await none.last_slots()
+        for one in (right, wrong, none):
+            await one.aclose()
 
 
 async def test_a_body_over_the_limit_gets_its_answer_over_a_real_connection(tmp_path: Path) -> None:

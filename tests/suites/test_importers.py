@@ -183,6 +183,21 @@ def test_inspect() -> None:
     assert len(found.unsupported) == 3
 
 
+def test_inspect_as_a_table() -> None:
+    # Oracle: the rows as Inspect's csv_dataset reads them; a broken row and one that is too long are counted.
+    text = (
+        '\ufeffinput,target,id,choices\r\n"What is\n2, or 3?",2,first,\r\nsay x,x,,\r\nA or B?,A,c,"one,two"\r\n'
+        ',,,\r\na,b,c,d,e\r\n,x,,\r\nbad "quote" here,"x"y,,\r\nlast,z,,'
+    )
+    kind, found = imported(text, "i")
+    assert (kind, [one.case_id for one in found.suite.cases]) == ("inspect", ["first", "2", "3"])
+    assert found.suite.cases[0].messages[0]["content"] == "What is\n2, or 3?"
+    assert says(found, 2, "It is Z.")
+    assert found.counts == {"sample with choices": 1, "row with more cells than the head": 1,
+                            "sample without `input`": 1, "row that is not CSV": 1}  # fmt: skip
+    assert imported("input,target\nx,y", "i", form="inspect")[1].suite.cases[0].case_id == "1"
+
+
 TASK = """
 task: mine
 output_type: generate_until

@@ -10,10 +10,11 @@ import pytest
 import yaml
 
 import jobs.suite_levels
+from jobs.suite_store import new_key
 from monitor.errors import UsageError
 from monitor.suites.reading import read_suite
 from monitor.types import Capture, Read, Request
-from tests.suites.running import Golden, weighmaster, write_config
+from tests.suites.running import Golden, document, weighmaster, write_config
 
 
 class Copies(Golden):
@@ -47,6 +48,25 @@ def test_the_hardest_level_that_fits_is_written(config: Path, tmp_path: Path) ->
     assert result.exit_code == 0, result.output
     assert yaml.safe_load(out.read_text())["generated"] == [{"family": "copying", "n": 9, "level": 2, "repeats": 2}]
     assert read_suite(out.read_text(), str(out), name="x").generated[0].level == 2
+
+
+def test_what_was_measured_is_a_document(config: Path, tmp_path: Path) -> None:
+    # Oracle: the suite that was written, and why nothing was.
+    out = tmp_path / "generated.yaml"
+    more = ("-c", str(config), "--out", str(out), "--n", "9", "--json")
+    found = document(weighmaster("suite", "generate", "golden", *more, "--family", "copying"))
+    assert found["suite"] == yaml.safe_load(out.read_text())
+    assert [one["level"] for one in found["levels"]] == [1, 2, 3]
+    assert found["levels"][0] == {"family": "copying", "level": 1, "k": 20, "n": 20}
+    out.unlink()
+    found = document(weighmaster("suite", "generate", "golden", *more, "--family", "needle"))
+    assert (found["suite"], found["out"], out.exists()) == (None, None, False)
+
+
+def test_a_key_is_a_document_too() -> None:
+    first, second = (document(weighmaster("suite", "key", "--json"))["key"] for _ in range(2))
+    assert first != second
+    assert len(new_key()) == len(first)
 
 
 def test_where_no_family_fits_nothing_is_written(config: Path, tmp_path: Path) -> None:

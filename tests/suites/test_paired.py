@@ -209,6 +209,19 @@ def test_a_sequential_run_stops_both_ways_and_never_before_ten_cases() -> None:
     assert (found.status, found.difference and found.difference.p_worse) == ("fail", None)
 
 
+def test_words_of_an_open_verdict_fit_the_interval_beside_them() -> None:
+    """Oracle: an interval of 95% may be all loss where alpha asks for more; then it is not said that none is certain."""
+    own, good = tallies([0] * 5 + [2] * 25), tallies([2] * 30)
+    for terms in (TERMS, Terms(looks=True)):
+        found = outcome(own, good, terms, rng=np.random.default_rng(0))
+        assert found.difference is not None
+        assert found.status == "inconclusive"
+        assert ("is all loss" in found.reason) == (found.difference.high < 0)
+        assert ("neither a loss" in found.reason) == (found.difference.high >= 0)
+    fixed = outcome(own, good, TERMS, rng=np.random.default_rng(0))
+    assert "is all loss, but a loss must be certain at 0.01 to fail" in fixed.reason
+
+
 @pytest.mark.parametrize("wrong", [{"alpha": 0}, {"tolerance": -0.1}, {"tolerance": 0.2}, {"margin": 1}])
 def test_terms_that_contradict_themselves_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match="margin"):

@@ -10,7 +10,10 @@ import numpy as np
 import pytest
 import streamlit as st
 
+import dashboard.screens
 from jobs.clock import SystemClock
+from jobs.pack import asked
+from monitor.codec import encode
 from monitor.detectors.suite import SuiteAnswers
 from monitor.incident import Incident
 from monitor.results import Evidence, RunRecord, Verdict
@@ -25,7 +28,12 @@ from tests.suites.running import weighmaster, write_config
 from tests.suites.test_probe import Knows
 from tests.suites.test_two_customers import CANARY, private
 
-PAGES = {"overview": {}, "endpoint": {"name": "acme/model"}, "verdict": {"id": "v-suite"}, "incidents": {"id": "i-1"}}
+SCREENS = Path(dashboard.screens.__file__).parent
+MINE = {"endpoint": "acme/model"}
+PAGES = {
+    "overview": {}, "endpoint": {"name": "acme/model"}, "verdict": {"id": "v-suite"}, "incidents": {"id": "i-1"},
+    "compare": {}, "speed": MINE, "tools": MINE, "capabilities": MINE, "instrument": {},
+}  # fmt: skip
 
 
 async def judged(folder: Path) -> tuple[RunRecord, Verdict, Incident]:
@@ -93,8 +101,22 @@ def test_no_page_says_a_word_and_the_overview_has_a_column_for_suites(
         pages[name] = texts(shown) + drawn(shown) + "".join(str(one.value.to_csv()) for one in shown.dataframe)
     assert [name for name, text in pages.items() if CANARY in text or "Say " in text] == []
     assert [name for name, text in pages.items() if "acme/model" not in text] == []
+    assert {path.stem for path in SCREENS.glob("*.py")} - {"__init__"} == set(pages)
     assert ">Suite<" in pages["overview"]
     assert "worse than golden" in pages["verdict"]
+
+
+def test_no_pack_holds_a_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a pack records are requests of probes: of the kind `suite` its own public cases, whatever is configured."""
+    suite = tmp_path / f"{CANARY}.jsonl"
+    suite.write_text(private("keep"))
+    config = write_config(tmp_path, "http://127.0.0.1:1/v1")
+    config.write_text(f"{config.read_text()}probes: [{{kind: suite, every: 1d, file: {suite}}}]\n")
+    monkeypatch.chdir(tmp_path)
+    asked_of = encode(asked(("logprobs", "greedy", "identify", "suite", "sample")))
+    assert b"pool-" in asked_of
+    assert CANARY.encode() not in asked_of
+    assert b"Say 3." not in asked_of
 
 
 def test_the_public_does_not_see_how_a_private_suite_went(url: str, tmp_path: Path) -> None:

@@ -13,9 +13,11 @@ from jobs.audit_again import _require_one_run
 from jobs.clock import SystemClock
 from jobs.golden_calls import CallingClient
 from jobs.judging import golden_side, judge
+from jobs.pipeline import Prober, ask_golden, is_paired, judge_endpoint, probe_endpoint
 from jobs.settings import catalogues
 from jobs.suite_golden import SuiteGolden
 from monitor.codec import decode, encode
+from monitor.config import load
 from monitor.config_types import Config
 from monitor.detectors.suite import SuiteAnswers
 from monitor.errors import UsageError
@@ -31,6 +33,14 @@ from tests.fakes.golden import FakeScorer
 from tests.suites.made import RUN, exchange, suite_evidence
 from tests.suites.running import Golden, cases, number
 from tests.suites.test_two_customers import CANARY, private
+
+
+class GoldenOfCases(Golden):
+    """Golden that is asked for nothing but cases."""
+
+    def score(self, tasks: Any, *, top_k: int = 20) -> Any:
+        del top_k
+        raise AssertionError(tasks)
 
 
 class Knows:
@@ -176,6 +186,25 @@ async def test_the_judge_asks_golden_the_same_once(tmp_path: Path) -> None:
     assert sum(one.k for one in found) == 35
     assert await suites.of(replace(record, run=replace(record.run, params_sha256="x")), golden) == ()
     assert await suites.of(record, None) == ()
+
+
+async def test_one_probe_in_one_process_is_paired_too(tmp_path: Path) -> None:
+    # Oracle: the endpoint knows 30 of the 40 cases and golden 35.
+    probe = written(tmp_path / "a.jsonl", cases(40))
+    text = (
+        f"endpoints: [{{name: a/b, base_url: 'http://127.0.0.1:1/v1', model: m}}]\n"
+        f"probes: [{{kind: suite, every: 1d, file: {tmp_path / 'a.jsonl'}}}]\n"
+    )
+    config, clock = load(text, {}, catalogues()), SystemClock()
+    golden: Any = GoldenOfCases(knows=35)
+    prober = Prober(clock=clock, vantage="t", version="0", seed=3, concurrency=2)
+    probed = await probe_endpoint(endpoint(), Knows(), [probe], prober, lambda *_: None)
+    assert is_paired(probed, config.detectors)
+    beside = await ask_golden(probed, golden, config.detectors, SuiteGolden(config, clock))
+    (found,) = (one for one in judge_endpoint(probed, golden, config.detectors, clock, beside=beside).verdicts
+                if one.detector == "suite")  # fmt: skip
+    assert (found.n, found.effect) == (40, -5 / 40)
+    assert found.details["golden"]["k"] == 35
 
 
 async def test_golden_calls_are_put_where_an_endpoint_has_them() -> None:

@@ -110,6 +110,45 @@ def test_without_golden_the_last_run_and_the_baseline_are_compared_with(suite: P
     assert fourth.exit_code == 1
 
 
+def test_a_run_at_another_address_is_compared_with_the_last_one_and_asks_anew(suite: Path, tmp_path: Path) -> None:
+    # Oracle: the same endpoint by name, 15 of 40 where it knew all before.
+    with serving(lambda body: str(number(body))) as before:
+        first = weighmaster(*arguments(suite, write_config(tmp_path, before.url), "--pin", "--json"))
+    with serving(lambda body: str(number(body)) if number(body) < 15 else "0") as moved:
+        config = write_config(tmp_path, moved.url)
+        second = weighmaster(*arguments(suite, config, "--no-golden", "--json"))
+        assert len(moved.posted) == 40
+        other = weighmaster(*arguments(suite, config, "--no-golden", "--temperature", "0.5", "--json"))
+    assert document(first)["cause"] == "no_reference"
+    changes = document(second)["before"]
+    assert (changes["last"]["value"], changes["baseline"]["value"]) == (-25 / 40, -25 / 40)
+    assert (second.exit_code, document(second)["cause"]) == (1, "regression")
+    assert document(other)["before"] == {}
+
+
+def test_without_golden_no_share_of_wrong_runs_is_told(suite: Path, tmp_path: Path) -> None:
+    # Oracle: a step is wrong where golden does it rightly, so without golden there is none.
+    with serving(lambda body: str(number(body)) if number(body) < 15 else "0") as server:
+        result = weighmaster(*arguments(suite, write_config(tmp_path, server.url)))
+        again = weighmaster(*arguments(suite, write_config(tmp_path, server.url), "--json"))
+    assert "runs of 15 steps" not in result.stdout
+    assert document(again)["compounding"]["wrong"] is None
+
+
+def test_that_cases_weigh_differently_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Oracle: 11 of 12 right, but the wrong one counts as much as they do.
+    with_golden(monkeypatch, Golden())
+    suite = tmp_path / "heavy.jsonl"
+    rows = cases(12).splitlines()
+    suite.write_text("\n".join([*rows[:11], rows[11].replace('"repeats"', '"weight":11,"repeats"')]))
+    with serving(lambda body: str(number(body)) if number(body) < 11 else "0") as server:
+        config = write_config(tmp_path, server.url, reference=True)
+        told = weighmaster(*arguments(suite, config))
+        found = document(weighmaster(*arguments(suite, config, "--json")))
+    assert "cases counted by their weight" in " ".join(told.stdout.replace("│", " ").split())
+    assert (found["weighted"], found["rate"]["value"]) == (True, 0.5)
+
+
 def test_golden_is_asked_once_for_all_runs(suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 

@@ -96,6 +96,30 @@ WRONG = {
 }
 
 
+FIELDS = {
+    '{"kind": "exact", "value": 3}': "oracles[0].value: must be a text or a list of texts",
+    '{"kind": "exact", "value": ["a", 2]}': "oracles[0].value: must be a text or a list of texts",
+    '{"kind": "exact"}': "oracles[0].value: is missing",
+    '{"kind": "contains", "all": "x"}': 'oracles[0].all: must be a list (such as ["..."])',
+    '{"kind": "numeric", "value": "x"}': "oracles[0].value: must be a number",
+    '{"kind": "numeric", "value": 1, "pick": "middle"}': "oracles[0].pick: must be one of last, first, only",
+    '{"kind": "json_schema", "schema": []}': 'oracles[0].schema: must be an object (such as {"...": ...})',
+    '{"kind": "json_schema", "fenced": "perhaps"}': "oracles[0].fenced: must be true or false",
+    '{"kind": "tool_call", "calls": [{"arguments": {"a": 1}, "name": "f"}]}': "oracles[0].calls[0].arguments.a: must",
+    '{"kind": "tool_call", "calls": ["x"]}': "oracles[0].calls[0]: must be an object",
+    '{"kind": "tool_call", "calls": [{}]}': "oracles[0].calls[0].name: is missing",
+}
+
+
+@pytest.mark.parametrize("oracle", FIELDS)
+def test_a_field_of_an_oracle_is_told_in_our_words_once(oracle: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        read_suite(f'{{"prompt": "a", "oracles": [{oracle}]}}', "a.jsonl", name="x")
+    (told,) = caught.value.problems
+    assert str(told).startswith(f"line 1.{FIELDS[oracle]}")
+    assert not [word for word in ("Input", "valid", "tuple", "string", "dictionary") if word in str(told)]
+
+
 @pytest.mark.parametrize("text", WRONG)
 def test_each_mistake_is_named(text: str) -> None:
     with pytest.raises(ConfigError) as caught:

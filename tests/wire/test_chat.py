@@ -83,6 +83,7 @@ def test_ends(end: End, partial: str, finished: str) -> None:
     ("end", "first_byte_ns", "want"),
     [
         ("connect_error", None, "connect_error"), ("tls_trust", None, "tls_trust"),
+        ("address_refused", None, "address_refused"),
         ("tls_dropped", None, "tls_dropped"), ("timeout_first_byte", None, "timeout_first_byte"),
         ("cancelled", None, "not_run"), ("complete", None, "connect_error"), ("reset", None, "connect_error"),
         ("unclean", None, "connect_error"), ("reset", 7, "truncated"), ("client_limit", 7, "client_limit"),
@@ -96,7 +97,7 @@ def test_no_response(end: End, first_byte_ns: int | None, want: str) -> None:
 def test_a_status_decides_before_the_end_of_its_body() -> None:
     assert stream(b"", status=503, end="stalled").outcome == "http_5xx"
     assert stream(b"<html>", status=404, end="unclean").outcome == "http_4xx"
-    assert stream(b"", status=301).flags == ("redirect",)
+    assert stream(b"", status=301).outcome == "redirect"
 
 
 @pytest.mark.parametrize("held", ["stalled", "unclean"])

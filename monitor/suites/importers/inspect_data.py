@@ -1,4 +1,4 @@
-"""Datasets of Inspect: ``{"input", "target", "id", "metadata"}``, JSON lines or a JSON list.
+"""Datasets of Inspect: ``{"input", "target", "id", "metadata"}``, JSON lines, a JSON list, or CSV with such a head.
 
 The scorer stands in Python code, which is not run; answers are graded as its ``includes()`` does: the answer holds a
 target, case not minded.
@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from monitor.suites.importers.imported import Rows, require_alone
 from monitor.suites.importers.openai_evals import messages_of
+from monitor.suites.importers.tables import has_head, table_rows
 from monitor.suites.importers.texts import UnfitError, first_object, id_of, objects, worded
 
 _SETUP = ("files", "sandbox", "setup")
@@ -19,8 +20,8 @@ class Inspect:
     kind: ClassVar[str] = "inspect"
 
     def recognises(self, text: str) -> bool:
-        """Whether the first object has `input` and `target`."""
-        return {"input", "target"} <= first_object(text).keys()
+        """Whether the first object, or the head of a table, has `input` and `target`."""
+        return {"input", "target"} <= first_object(text).keys() or has_head(text, ("input", "target"))
 
     def read(self, text: str, beside: str | None) -> Rows:
         """Read samples."""
@@ -37,7 +38,8 @@ class Inspect:
             oracles = [{"kind": "contains", "any": targets, "ignore_case": True}] if targets else []
             found.add(where, {**id_of(row, "id"), "messages": messages, "oracles": oracles})
 
-        found.each(objects(text, found.leave), take)
+        rows = table_rows if has_head(text, ("input",)) else objects
+        found.each(rows(text, found.leave), take)
         return found
 
 

@@ -62,7 +62,7 @@ async def ask(url: str, kind: str, guard: Guard) -> Capture:
 )
 async def test_a_name_that_leads_into_the_own_network_is_not_followed(kind: str, address: str) -> None:
     capture = await ask("http://api.acme.example:81", kind, Guard(look_up=leading_to(address)))
-    assert (capture.end, capture.status, decode(capture).outcome) == ("connect_error", None, "connect_error")
+    assert (capture.end, capture.status, decode(capture).outcome) == ("address_refused", None, "address_refused")
     assert (capture.error or "").startswith("refused: its name leads to")
     assert address not in (capture.error or "")
 
@@ -169,7 +169,7 @@ async def test_the_default_client_is_guarded() -> None:
     clock = SystemClock()
     async with serving(sends([ANSWER])) as url, Heartbeat(clock).beating() as heartbeat:
         endpoint = Endpoint(name="t/o", provider="t", base_url=url.replace("127.0.0.1", "2130706433"), model="m")
-        for allowed, end in ((False, "connect_error"), (True, "complete")):
+        for allowed, end in ((False, "address_refused"), (True, "complete")):
             client = http_client(endpoint, None, clock, heartbeat, LIMITS, allow_private=allowed)
             try:
                 assert (await client.send(ASK)).end == end
