@@ -13,6 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from benchmarks.identify_decoys import decoys
+from benchmarks.identify_draws import report_draws
 from benchmarks.identify_records import OWN_LATTICE
 from benchmarks.identify_served import SURE, Golden, Served, families, family_of, is_named, is_wrong, mixed, share_of
 from benchmarks.identify_text import Told, told
@@ -114,6 +115,7 @@ def _text(golden: Golden, report: Report) -> None:
         ("endpoint", "unexplained", "another family at 0.99", "nearest"),
         [_unknown_text(one) for one in endpoints if one.name != "F16"],
     )  # fmt: skip
+    report_draws(golden, report, DRAWS)
 
 
 def design_of(one: Served) -> list[str]:

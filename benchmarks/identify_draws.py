@@ -17,7 +17,7 @@ from monitor.detectors._identified import Comparable
 from monitor.detectors._identified_draws import DrawnAnswer, drawn_answers, other_sampler
 from monitor.results import Evidence
 from monitor.sampled import is_own_split
-from monitor.stats.hypotheses import FAITHFUL, UNEXPLAINED
+from monitor.stats.hypotheses import FAITHFUL
 from monitor.stats.matched import Match
 from monitor.types import Endpoint
 from reference.predictions import is_predictable
@@ -53,7 +53,7 @@ class Draws:
 
 
 def drawn(golden: Golden, name: str) -> Draws:
-    """Return drawn answers of the endpoint `name`, recorded and predicted where that is missing (an hour, on 2 cores)."""
+    """Return drawn answers of the endpoint `name`, recorded and predicted where that is missing (some hours)."""
     found = recorded(name, golden.home / "fidelity" / golden.digest, golden.home, golden.scorer, golden.note)
     text = without_logprobs(found.record)
     kept = [
@@ -83,7 +83,7 @@ def report_draws(golden: Golden, report: Report, draws: int) -> None:
     known = families()
     report.table(
         f"The same, its own family left out of the bank, {draws} draws of {TOKENS[-1]} tokens",
-        ("endpoint", "another family at 0.99", "first"),
+        ("endpoint", "another sampler", "another family at 0.99", "named"),
         [_left_out(one.without([key for key in known if known[key] == family_of(one.name)]), draws)
          for one in endpoints if one.name in bank()],
     )  # fmt: skip
@@ -111,10 +111,12 @@ def _row(one: Draws, n: int, draws: int) -> list[object]:
 
 
 def _left_out(one: Draws, draws: int) -> list[object]:
-    seen = [each for each in _matches(one, TOKENS[-1], draws) if each is not None]
-    return [one.name, share_of(is_wrong(each, family_of(one.name)) for each in seen), _named(seen)]
+    found = _matches(one, TOKENS[-1], draws)
+    seen = [each for each in found if each is not None]
+    wrong = [is_wrong(each, family_of(one.name)) for each in seen]
+    return [one.name, share_of(each is None for each in found), f"{sum(wrong)} of {len(found)}", _named(seen)]
 
 
 def _named(found: Sequence[Match]) -> str:
-    counts = Counter(UNEXPLAINED if not each.schemes else each.schemes[0].name for each in found)
+    counts = Counter(each.schemes[0].name for each in found)
     return ", ".join(f"{count} {name}" for name, count in counts.most_common(3))

@@ -34,7 +34,8 @@ def specification(chart: ChartLike) -> dict[str, Any]:
     return made
 
 
-FADED = alt.condition("datum.hollow", alt.value(0.4), alt.value(1))
+# Channels by their classes: of a dictionary, as `alt.value` makes one, Altair finds the class by looking at all it has.
+FADED = alt.OpacityValue(1, condition={"test": "datum.hollow", "value": 0.4})
 """Opacity of the interval of a mark; rows say ``hollow``."""
 
 
@@ -43,7 +44,7 @@ def hollowed(field: str, scale: alt.Scale, legend: alt.Legend) -> dict[str, Any]
     return {
         "fill": alt.Fill(f"{field}:N", scale=scale, legend=legend),
         "stroke": alt.Stroke(f"{field}:N", scale=scale, legend=None),
-        "fillOpacity": alt.condition("datum.hollow", alt.value(0), alt.value(1)),
+        "fillOpacity": alt.FillOpacityValue(1, condition={"test": "datum.hollow", "value": 0}),
     }
 
 

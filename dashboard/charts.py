@@ -19,6 +19,7 @@ FLOOR_NATS = 1e-5
 LEAST_FOR_AREA = 3
 """Points from which their ranges are drawn as an area; with fewer it would suggest a trend."""
 
+
 def over_time(points: Sequence[Point], *, unit: str) -> ChartLike | None:
     """A metric from zero upwards over time; None when there is nothing to draw."""
     if not points:
@@ -151,7 +152,7 @@ def _layers(rows: Sequence[Row], *, y: alt.Scale, axis: alt.Axis, under: list[An
         ranges.encode(x=x, y=alt.Y("low:Q", scale=y, axis=axis), y2="high:Q"),
         line,
         dots,
-        gaps.encode(x=x, y=alt.value("height"), tooltip=tips),
+        gaps.encode(x=x, y=alt.YValue("height"), tooltip=tips),  # type: ignore[no-untyped-call]
     ).properties(height=HEIGHT)
 
 
@@ -169,5 +170,6 @@ def _zones(band: Band, low: float, high: float) -> list[Any]:
             rule = inline([{"at": at, "text": f"{word} {quantity(at, 'nats')}"}]).encode(y="at:Q")
             text = rule.mark_text(color=colour, align="left", dy=dy, fontWeight="bold")
             layers.append(rule.mark_rule(color=colour, strokeDash=[5, 3], strokeWidth=1.5))
-            layers.append(text.encode(x=alt.value(6), text="text:N"))
+            left = alt.XValue(6)  # type: ignore[no-untyped-call]
+            layers.append(text.encode(x=left, text="text:N"))
     return layers

@@ -90,11 +90,13 @@ def _estimate(row: c.Row, one: c.Measure, n_endpoints: int) -> Markup:
     found, place = row.estimates[one.name], row.places.get(one.name)
     if found.value is None:
         return tag("td", DASH, tag("br"), tag("span", data(found.reason or "", most=80), class_="wm-soft"))
-    notes = (cells.ends(one, found), cells.counted(found), cells.shown_place(place, n_endpoints), cells.apart(found))
+    notes = (cells.ends(one, found), cells.counted(found), cells.shown_place(place, n_endpoints))
     value: Child = cells.value(one, found)
     if found.verdict_id:
         value = link("verdict", value, id=found.verdict_id)
     inside = [piece for note in notes if note for piece in (tag("br"), tag("span", note, class_="wm-soft"))]
+    if cells.apart(found):
+        inside += [tag("br"), tag("span", cells.apart(found), class_="wm-soft wm-wraps")]
     return tag("td", value, *inside, class_="wm-once", title=found.remark or f"n = {found.n}")
 
 
@@ -189,7 +191,7 @@ def _scale(one: c.Measure, rows: Sequence[Row], axis: str) -> alt.Scale:
 
 
 def _axis(one: c.Measure) -> alt.Axis:
-    return alt.Axis(format="~g" if one.name == "kl" else ",~g", tickCount=5)
+    return alt.Axis(format="~g" if one.name == "kl" else ",~f", tickCount=5)
 
 
 def switch_table(model: c.ModelComparison) -> Markup:

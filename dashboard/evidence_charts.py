@@ -70,7 +70,7 @@ def effects(verdicts: Sequence[Verdict]) -> ChartLike | None:
         domain=[min(*ends, 0.0) if unit != "share" else min(ends) - room, max(ends) + room], nice=False, zero=False
     )
     x = alt.X("at:T", scale=time_scale(rows), axis=time_axis(rows))
-    axis = alt.Axis(title=unit, tickCount=5, format="%" if unit == "share" else "")
+    axis = alt.Axis(title=unit, tickCount=5, format="%" if unit == "share" else ",~f")
     ranged = inline([row for row in rows if row["low"] is not None and row["high"] is not None])
     limited = inline([row for row in rows if row["threshold"] is not None])
     base = inline(rows).encode(x=x, y=alt.Y("value:Q", scale=y, axis=axis))

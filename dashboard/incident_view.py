@@ -129,7 +129,7 @@ def shaded(points: Sequence[Point], window: Around, unit: str) -> ChartLike | No
         [{"at": window.opened_at.astimezone(UTC).isoformat(), "end": window.closed_at.astimezone(UTC).isoformat()}]
     )
     base = inline(rows).encode(x=x)
-    value = alt.Y("value:Q", scale=y, axis=alt.Axis(title=unit, tickCount=5, format="%" if unit == "share" else ""))
+    value = alt.Y("value:Q", scale=y, axis=alt.Axis(title=unit, tickCount=5, format="%" if unit == "share" else ",~f"))
     return alt.layer(
         span.mark_rect(color=ORANGE, opacity=0.22).encode(x=x, x2="end:T"),
         base.mark_rule(color=BLUE, opacity=0.35).encode(y=alt.Y("low:Q", scale=y), y2="high:Q"),

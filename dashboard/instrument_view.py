@@ -173,7 +173,7 @@ def lag(lags: Sequence[Lag]) -> ChartLike | None:
     x = alt.X("at:T", scale=time_scale(rows), axis=time_axis(rows))
     base = inline(rows).encode(x=x, color=colour)
     decades = [tick for tick in (0, 1, 10, 100, 1000, 10_000, 100_000) if tick <= top * 1.2]
-    axis = alt.Axis(title="ms (log)", values=decades, format=",~g")
+    axis = alt.Axis(title="ms (log)", values=decades, format=",~f")
     tips = [alt.Tooltip(f"{name}:N") for name in ("vantage", "time", "text", "n")]
     return alt.layer(
         base.mark_rule(opacity=0.3).encode(y=alt.Y("value:Q", scale=y, axis=axis), y2="high:Q"),

@@ -7,15 +7,15 @@ import altair as alt
 from dashboard.axes import FADED, ChartLike, Row, hollowed, inline
 from dashboard.charts import log_ticks
 from dashboard.palette import BLUE, GRAY, GREEN, RED
-from dashboard.words import interval, quantity
 from monitor.comparison import Ladder, ModelComparison
+from monitor.comparison_figures import bare
 from monitor.comparison_marks import Kind, limits, on_ladder
 from monitor.results import Verdict
 
 ROW_PX = 26
 FLOOR_NATS = 1e-6
 """Where the axis ends: what is nearer to golden stands there; its number stands beside it."""
-ENDPOINT, FAITHFUL, DEGRADED, LIMIT = "endpoint", "faithful variant", "degraded variant", "limit"
+ENDPOINT, FAITHFUL, DEGRADED, LIMIT = "endpoint", "faithful", "degraded", "limit"
 _LOOKS = {
     ENDPOINT: (BLUE, "diamond"), FAITHFUL: (GREEN, "circle"), DEGRADED: (RED, "cross"), LIMIT: (GRAY, "square"),
 }  # fmt: skip
@@ -59,15 +59,16 @@ def _rungs(calibrated: Ladder | None) -> list[Row]:
 def _row(name: str, kind: str, value: float, low: float | None, high: float | None) -> Row:
     ends = (value, value if low is None else low, value if high is None else high)
     drawn = [max(FLOOR_NATS, end) for end in ends]
-    text = f"{quantity(value, 'nats')} {interval(low, high, 'nats') or ''}".strip()
+    ends_text = "" if low is None or high is None else f" [{bare(low, 'nats')}, {bare(high, 'nats')}]"
+    text = f"{bare(value, 'nats')}{ends_text}"  # short: on a phone it stands in what is left beside the mark
     places = dict(zip(("value", "low", "high"), drawn, strict=True))
-    return {"name": name[:60], "kind": kind, "text": text, "hollow": False, **places}
+    return {"name": name[:60], "kind": kind, "text": text, "hollow": False, "nats": value, **places}
 
 
 def _drawn(rows: Sequence[Row], *, shaded: bool) -> ChartLike:
-    rows = sorted(rows, key=lambda row: (float(row["value"]), row["name"]))
+    rows = sorted(rows, key=lambda row: (float(row["nats"]), row["name"]))
     spread = [end for row in rows for end in (row["low"], row["high"])]
-    low, high = min(spread) / 2, max(spread) * 12  # room for the words on the right
+    low, high = min(spread) / 2, max(spread) * 150  # room for the words on the right
     kinds = [kind for kind in _LOOKS if any(row["kind"] == kind for row in rows)]
     x = alt.X(
         "value:Q", title="KL to golden, nats (log)", scale=alt.Scale(type="log", domain=[low, high], nice=False),
@@ -79,7 +80,7 @@ def _drawn(rows: Sequence[Row], *, shaded: bool) -> ChartLike:
         y=y,
         tooltip=[alt.Tooltip("name:N"), alt.Tooltip("kind:N"), alt.Tooltip("text:N", title="KL")],
     )
-    legend = alt.Legend(orient="top", title=None)
+    legend = alt.Legend(orient="top", title=None, columns=2)  # all four in a row are cut on a phone
     colours, shapes = ([_LOOKS[kind][place] for kind in kinds] for place in (0, 1))
     scale = alt.Scale(domain=kinds, range=colours)
     shape = alt.Shape("kind:N", scale=alt.Scale(domain=kinds, range=shapes), legend=legend)

@@ -13,7 +13,8 @@ from dashboard.words import DASH, number, stamp
 LEAST = {0: 20, 1: 4, 2: 2, 3: 4, 4: 20}
 """Values from which a quantile is shown, by its place (p5, p25, p50, p75, p95): with fewer it is only an extreme."""
 
-SPREAD_PX = 110
+SPREAD_PX = 170
+"""Pixels of a distribution with its axes; the bars get about half."""
 
 MOST_VANTAGES = len(SERIES)
 _PER_OCTAVE = 4

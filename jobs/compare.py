@@ -107,7 +107,7 @@ def _facts(
             raise UsageError(f"{', '.join(missing)}: no such folder; --from takes what --out named, or a snapshot")
         return facts_of_folders(sources, patterns=wanted.patterns, span=wanted.span), "from folders of evidence"
     assert config is not None  # noqa: S101  # the command loads it when no source is named
-    client = client_for(config.store, store_url or config.store.listen.url)
+    client = client_for(config.store, store_url or config.store.url)
     try:
         return asyncio.run(facts_of_store(client, wanted)), "from the store"
     except StoreError as error:

@@ -99,7 +99,8 @@ def _known(comparison: Comparison) -> dict[str, Any]:
         "threshold": cells.threshold, "change": cells.change, "percent": cells.percent, "times": cells.times,
         "thousand": cells.thousand, "billed": cells.billed,
         "money": cells.money, "outcomes": cells.outcomes, "rungs": cells.rungs,
-        "examples": cells.examples, "switches": cells.switches,
+        "examples": cells.examples, "fault": cells.fault,
+        "far": cells.far, "wrong_since": cells.wrong_since, "way_out": cells.way_out, "switches": cells.switches,
     }  # fmt: skip
 
 

@@ -1,8 +1,8 @@
 """``GET /healthz`` of the agent and the judge, where the configuration has them listen; else they listen nowhere.
 
 It says what ``weighmaster health`` says of the process, by the sign of life that the process itself renews. The event
-loop that does the work answers: who hangs does not. Nothing here is worth a token: no key, no name of an endpoint, no
-text of the configuration.
+loop that does the work answers: who hangs does not. Nothing here is worth a token: no key, no name of an endpoint, at
+most the path of the spool.
 """
 
 import asyncio

@@ -16,8 +16,19 @@ from monitor.comparison import (
     Switch,
 )
 from monitor.comparison_endings import endings_text
+from monitor.comparison_examples import FAR
 from monitor.comparison_facts import Example
-from monitor.comparison_figures import DASH, bare, change_text, interval_text, place_text, plural, usd_text
+from monitor.comparison_figures import (
+    DASH,
+    bare,
+    change_text,
+    interval_text,
+    place_text,
+    plural,
+    ratio_text,
+    stamp,
+    usd_text,
+)
 from monitor.comparison_limits import hidden_end
 from monitor.comparison_measures import MEASURES, has_other_prompt
 from monitor.comparison_words import order_text
@@ -160,6 +171,40 @@ def outcomes(row: Row) -> str:
 def examples(row: Row, n_endpoints: int) -> Sequence[Example]:
     """The examples that a page has room for; the JSON document has all."""
     return row.examples[: _EXAMPLES if n_endpoints <= _FEW else _EXAMPLES_OF_MANY]
+
+
+def far(row: Row) -> str:
+    """How far from golden, in nats and as a multiple of what is tolerated; or that it is no distance of weights."""
+    kl = row.estimates["kl"]
+    if kl.value is None:
+        return DASH
+    if kl.apart is not None:
+        return "unknown: another prompt"
+    text = f"{bare(kl.value, 'nats')} nats {interval_text(kl, 'nats')}".strip()
+    if not kl.threshold:
+        return text
+    beyond = kl.value > kl.threshold
+    return f"{text}, {ratio_text(kl.value, kl.threshold, 'nats')} x tolerated" if beyond else f"{text}, tolerated"
+
+
+def wrong_since(row: Row) -> str:
+    """From when something is wrong; “or before” where it was so from the first look on."""
+    found = row.since
+    if found is None:
+        return DASH
+    return stamp(found.first_bad_at) + (" or before" if found.last_good_at is None else "")
+
+
+def way_out(model: ModelComparison, row: Row) -> str:
+    """The cheapest endpoint to go to, and what the same requests cost there more or less."""
+    one = next((one for one in switches(model) if one.from_ == row.endpoint.name), None)
+    return DASH if one is None else f"{one.to}: {percent(one) if percent(one) != DASH else 'cost unknown'}"
+
+
+def fault(row: Row, one: Example) -> str:
+    """What an example shows, in words."""
+    other = one.fault == FAR and row.estimates["kl"].apart is not None
+    return one.fault.replace("_", " ") + (", whose prompt was another" if other else "")
 
 
 def switches(model: ModelComparison) -> Sequence[Switch]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from monitor.comparison import Estimate, Ladder, Row
 from monitor.comparison_facts import Facts
 from monitor.comparison_figures import age_text, amount, rung_text, stamp
-from monitor.comparison_measures import judged_at, newest
+from monitor.comparison_measures import ROUND, judged_at, newest
 from monitor.comparison_weights import not_judged
 from monitor.results import Verdict
 from monitor.summary import NO_HISTORY
@@ -33,7 +33,7 @@ ALWAYS = (
         "A pass of availability, faults, tool_calls or shape means that no fault was shown, not that there is none: "
         "what may be hidden is told for each endpoint."
     ),
-    "Speed is that of single streams from the places named; prices are what was declared, not what was billed.",
+    "Speed is that of single streams from the places named; prices are as declared, tokens as reported.",
 )
 
 
@@ -63,7 +63,7 @@ def _limits(facts: Facts, found: Mapping[str, Estimate]) -> Iterator[str]:
 def _older(facts: Facts) -> Iterator[str]:
     """Runs that the newest verdict on what is served does not know of: it says nothing of them."""
     judged, run = judged_at(facts.verdicts), max((one.last_at for one in facts.probes), default=None)
-    if judged is not None and run is not None and judged < run:
+    if judged is not None and run is not None and run - judged >= ROUND:
         yield (
             f"Its newest verdict on what is served is of {stamp(judged)}, {age_text(run - judged)} older than its "
             "newest run: whether that has changed since is not known."
@@ -134,8 +134,8 @@ def _of_divergence(rows: Sequence[Row], ladder: Ladder | None) -> Iterator[str]:
     within = [rung_text(one) for one in rungs if not one.faithful and one.value <= max(passing)]
     here = f" (on the ladder: {', '.join(within)})" if within else ""
     yield (
-        f"A divergence that is tolerated (up to {max(passing):.2g} nats) does not exclude 8-bit weights{here}: KL "
-        "alone does not tell them from 16 bits there, an identification can."
+        f"A divergence that is tolerated (up to {max(passing):.2g} nats) does not exclude weights or caches of 8 "
+        f"bit{here}: KL alone does not tell them from 16 bits there, an identification can."
     )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from monitor.causes import OF_PROMPT, explain
 from monitor.comparison import Estimate, Measure
@@ -53,6 +53,10 @@ def has_other_prompt(verdicts: Sequence[Verdict]) -> bool:
     """Whether the model behind an endpoint gets another prompt than golden does."""
     cause = explain(verdicts)
     return cause is not None and cause.cause in OF_PROMPT
+
+
+ROUND = timedelta(minutes=1)
+"""Runs that begin within it belong to one round: a verdict that is older by less is told as one of now."""
 
 
 def judged_at(verdicts: Sequence[Verdict]) -> datetime | None:

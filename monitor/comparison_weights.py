@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from monitor.comparison import Ladder, ModelComparison, Row
 from monitor.comparison_figures import DASH, age_text, plural, stamp
-from monitor.comparison_measures import WEIGHTS, has_other_prompt, judged_at
+from monitor.comparison_measures import ROUND, WEIGHTS, has_other_prompt, judged_at
 from monitor.results import Verdict
 from monitor.stats.posterior import posterior_text
 
@@ -76,7 +76,7 @@ def served(row: Row) -> Served:
 def judged_text(row: Row) -> str:
     """Return when something last decided on what is served, and how much older that is than the newest run."""
     judged, run = judged_at(row.verdicts), max((one.last_at for one in row.probes), default=None)
-    older = f", {age_text(run - judged)} before its newest run" if judged and run and judged < run else ""
+    older = f", {age_text(run - judged)} before its newest run" if judged and run and run - judged >= ROUND else ""
     return f"{stamp(judged)}{older}"
 
 

@@ -5,6 +5,9 @@ A log line holds what was asked and what came back, in one of these shapes:
 * ``{"request": {...}, "response": {...}, "status": 200, "time": ...}`` as proxies log it;
 * an output line of the OpenAI batch API: ``{"response": {"status_code": 200, "body": {...}}, "error": null}``;
 * a stored chat completion by itself: ``{"object": "chat.completion", ...}``.
+
+The answer may be of any protocol that tells itself (`monitor.wire.guess`). One whose words were taken out counts by its
+ending and its tokens.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,8 +18,9 @@ from typing import Any
 import orjson
 
 from monitor.shape import CALLED, question_of, sign_flags, text_signs
+from monitor.shape_bodies import holds_words, protocol_of
 from monitor.shape_words import counts_alone, finish_named, flag_alone, named_alone
-from monitor.types import Capture, Choice, Exchange, Read, Request
+from monitor.types import Capture, Choice, Exchange, Outcome, Read, Request
 from monitor.wire.dispatch import decode
 
 _AT = ("time", "timestamp", "created_at", "started_at", "start_time", "startTime")
@@ -49,11 +53,22 @@ def from_log(line: bytes, *, keep: bool = False) -> Exchange:
     if body is None and (status is None or status < 400):
         raise NoEventError("neither an answer nor a status that says why there is none")
     exchange = _decoded(asked, body, status)
+    worded = (not exchange.answered and exchange.outcome != "empty") or holds_words(body)
+    if not worded:
+        exchange = _without_words(exchange)
     exchange = replace(
         exchange, started_at=_time(value, body), eof_ms=_number(value, _ELAPSED_MS), ttft_ms=_number(value, _TTFT_MS),
         attempt=_attempt(value),
     )  # fmt: skip
-    return exchange if keep else bare(exchange)
+    return exchange if keep and worded else bare(exchange, worded=worded)
+
+
+def _without_words(exchange: Exchange) -> Exchange:
+    """An answer whose words were taken out: its ending tells of it, and that it looks empty tells nothing."""
+    finish = exchange.choice.finish
+    outcome: Outcome = "unconfirmed" if finish is None else "ok_length" if finish == "length" else "ok"
+    flags = tuple(flag for flag in exchange.flags if flag != "empty_billed")
+    return replace(exchange, outcome=outcome, flags=flags)
 
 
 def bare(exchange: Exchange, *, worded: bool = True) -> Exchange:
@@ -107,12 +122,14 @@ def _decoded(asked: Mapping[str, Any], body: Any, status: int | None) -> Exchang
     listed = tuple(one for one in messages if isinstance(one, dict)) if isinstance(messages, list) else ()
     cap = next((asked[name] for name in ("max_completion_tokens", "max_tokens") if type(asked.get(name)) is int), None)
     data = b"" if body is None else orjson.dumps(body)
-    exchange = decode(
-        Capture(
-            sent=orjson.dumps({"stream": False, **({} if cap is None else {"max_tokens": cap})}), status=status or 200,
-            headers=(("content-type", "application/json"),), reads=(Read(0, data),),
-        )
+    capture = Capture(
+        sent=orjson.dumps({"stream": False, **({} if cap is None else {"max_tokens": cap})}), status=status or 200,
+        headers=(("content-type", "application/json"),), reads=(Read(0, data),),
     )  # fmt: skip
+    protocol = "openai_chat" if (status or 200) >= 300 else protocol_of(body, capture)
+    if protocol is None:
+        raise NoEventError("no answer of a known API: chat, completions, Responses, Messages or Ollama")
+    exchange = decode(replace(capture, protocol=protocol))
     return replace(exchange, request=Request(prompt_id="", messages=listed, max_tokens=cap or 1))
 
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, dataclass_transform
 
+from monitor.fragments import Fragments
+
 T = TypeVar("T")
 
 Outcome = Literal[
@@ -280,6 +282,7 @@ class Exchange:
     tpot_ms: float | None = None
     tps: float | None = None
     events_per_token: float | None = None
+    fragments: tuple[Fragments, ...] = ()
     flags: tuple[str, ...] = ()
 
     @property

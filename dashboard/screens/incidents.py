@@ -13,6 +13,7 @@ from dashboard.page import chart, draw, given, head, section
 from dashboard.screen import Screen, show
 from dashboard.store_reader import Point
 from dashboard.words import ago, detector_label, interval, metric_label, plain, quantity, stamp
+from monitor.comparison_causes import meaning
 from monitor.incident import Incident
 
 SCREEN = Screen(title="Incidents", question="What happened?", order=2)
@@ -71,7 +72,8 @@ def _row(one: Incident, now: datetime) -> list[Markup]:
     mark = tag("span", "⚑" if is_open else "✓", class_=f"wm-chip wm-{'fail' if is_open else 'none'}")
     return [
         tag("td", mark, " ", "open" if is_open else "closed"), tag("td", data(one.endpoint, most=80)),
-        tag("td", link("incidents", data(name_of(one), most=80), id=one.incident_id)), tag("td", stamp(one.opened_at)),
+        tag("td", link("incidents", data(name_of(one), most=80), id=one.incident_id),
+            tag("div", meaning(one.cause or ""), class_="wm-soft wm-cell")), tag("td", stamp(one.opened_at)),
         tag("td", lasted(one, now)), *figures(effect), tag("td", data(one.reason, most=240)),
     ]  # fmt: skip
 
@@ -79,6 +81,8 @@ def _row(one: Incident, now: datetime) -> list[Markup]:
 def _one(one: Incident, now: datetime) -> None:
     state = "open" if one.closed_at is None else f"closed {ago(one.closed_at, now)}"
     st.subheader(plain(f"{one.endpoint}: {name_of(one)}"), anchor=False)
+    if meaning(one.cause or ""):
+        st.caption(plain(f"What that means: {meaning(one.cause or '')}."))
     st.text(one.reason)
     seen = ", ".join(one.vantages)
     facts = [

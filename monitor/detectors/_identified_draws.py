@@ -58,10 +58,11 @@ def draws_of(answers: Sequence[DrawnAnswer], names: Sequence[str]) -> Draws | No
 
 
 def other_sampler(answers: Sequence[DrawnAnswer]) -> str | None:
-    """What explains the tokens better than plain draws from golden weights or from any variant, in words.
+    """What sampler explains the tokens better than plain draws from golden weights or any variant, in words.
 
     Golden weights behind the samplers of `monitor.stats.samplers`, mixed, are held against all weights behind none.
-    Evidence of `LIKELY` nats is enough: tokens that were drawn otherwise would be taken for other weights.
+    Evidence of `LIKELY` nats is enough: tokens that were drawn otherwise would be taken for other weights. So may be
+    tokens of weights that no variant predicts, which often look like another temperature.
     """
     tokens = sampled([one.view for one in answers])
     if tokens is None:

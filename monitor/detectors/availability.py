@@ -25,7 +25,8 @@ ENDLESS = "ignores_max_tokens"
 ENDLESS_FACTOR = 4
 HINTS = {
     "auth_error": " (the key is refused: check api_key)",
-    "address_refused": " (its name leads to a link-local or private address: see allow_private)",
+    "address_refused": " (it leads to a private address: set allow_private if that is meant; or to a link-local or "
+    "metadata one, which is always refused)",
     "connect_error": " (no connection: check base_url)",
     "redirect": " (answers with a redirect, which is not followed: put the final address into base_url)",
     "tls_trust": " (its certificate is not trusted here)",

@@ -150,9 +150,10 @@ class Identify:
 
 def _drawn_otherwise(sampler: str, n: int) -> Finding:
     return Finding(
-        status="inconclusive", cause=f"sampler: {sampler}", n=n,
-        reason=f"the tokens of {n} answers are not drawn plainly: golden weights behind {sampler} explain them better "
-        "than any weights at temperature 1, so they say nothing of the weights; ask for logprobs, or at temperature 0",
+        status="inconclusive", cause=UNEXPLAINED, n=n, details={"sampler": sampler},
+        reason=f"golden weights behind {sampler} explain the tokens of {n} answers better than any variant does at "
+        "temperature 1: another sampler than was asked for, or weights that no variant predicts; ask for logprobs, or "
+        "at temperature 0",
     )  # fmt: skip
 
 

@@ -95,7 +95,7 @@ class Shape:
         against, worst = _worst(judged, self.tolerated)
         p_value = min(1.0, worst.p_value * len(judged))
         mde = self._mde(worst.n, worst.n_before, len(judged))
-        status, cause = self._status(p_value, worst, mde)
+        status, cause = self._status(p_value, worst, mde, against)
         shifts = [one for _, one in judged]
         unjudged = [name for name in SIGNS if name not in {one.sign for one in shifts}]
         return Finding(
@@ -108,10 +108,13 @@ class Shape:
                      **{f"{one.sign}_p": one.p_value for one in shifts}},
         )  # fmt: skip
 
-    def _status(self, p_value: float, worst: Shift, mde: float | None) -> tuple[Status, str | None]:
+    def _status(self, p_value: float, worst: Shift, mde: float | None, against: str) -> tuple[Status, str | None]:
         if abs(worst.effect) >= self.tolerated and p_value <= 100 * self.alpha:
             return "fail" if p_value <= self.alpha else "suspect", _CAUSES[worst.sign]
-        return ("inconclusive", "too_few") if mde is None else ("pass", None)
+        if mde is not None:
+            return "pass", None
+        # Beside more of its own earlier answers these would do; of golden's there will be no more.
+        return "inconclusive", NO_HISTORY if against == "history" else "too_few"
 
     def _mde(self, n: int, n_before: int, n_signs: int) -> float | None:
         """About the share of answers with a sign that nobody showed before which this run would have found.

@@ -135,7 +135,7 @@ class ToolCalls:
             high=rate.high, n=rate.n, threshold=self.tolerated,
             p_value=p_values[cause] if cause else min(p_values.values()),
             log_e=average_e([test.log_e for test in tests.values()]),
-            mde=smallest_rate(list(_answers(arrived).values()), tolerated=self.tolerated, alpha=self.alpha),
+            mde=smallest_rate(_draws(arrived), tolerated=self.tolerated, alpha=self.alpha),
             details={"k": rate.k, **_details(graded, arrived), **told.details(), "tolerated_of_the_model": allowed,
                      **{f"p_{layer}": p for layer, p in p_values.items()}, **golden.details},
         )  # fmt: skip
@@ -238,6 +238,20 @@ def _answers(some: Sequence[Graded]) -> dict[str, int]:
     for one in some:
         counts[one.case.case_id] += 1
     return counts
+
+
+def _draws(arrived: Sequence[Graded]) -> list[int]:
+    """How many answers to each case say something of their own.
+
+    Both forms of a case have one seed; where it is honoured they say the same, and the second shows no new fault of the
+    model.
+    """
+    said: dict[str, set[str]] = defaultdict(set)
+    for one in arrived:
+        choice = one.exchange.choice
+        calls = [(call.name, call.arguments) for call in choice.tool_calls]
+        said[one.case.case_id].add(repr((choice.content, choice.reasoning, calls)))
+    return [len(some) for some in said.values()]
 
 
 def _names(arrived: Sequence[Graded], layer: Layer) -> Counter[str]:

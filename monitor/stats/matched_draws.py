@@ -58,4 +58,4 @@ class Draws:
         own = self.predicted[column]
         if gain >= 1:
             return own
-        return np.logaddexp(np.log(gain) + own, np.log1p(-gain) + self.drawn.logprob)
+        return np.asarray(np.logaddexp(np.log(gain) + own, np.log1p(-gain) + self.drawn.logprob), dtype=np.float64)

@@ -39,6 +39,11 @@ class Graded:
         return self.exchange.answered or self.exchange.outcome in {"empty", "unconfirmed"}
 
     @property
+    def finished(self) -> bool:
+        """Whether the answer came to an end that it tells: an empty one that says `stop` decided for no call."""
+        return self.arrived and (self.exchange.outcome != "empty" or self.exchange.choice.finish is not None)
+
+    @property
     def scored(self) -> bool:
         """Whether the answer says anything of the endpoint: not where somebody else kept it from answering."""
         return self.exchange.outcome not in NOT_THE_ENDPOINTS_FAULT
@@ -46,7 +51,7 @@ class Graded:
     @property
     def decided(self) -> bool | None:
         """Whether the model decided for a call; None where that is not known (no answer, or cut before one)."""
-        if not self.arrived or self.exchange.outcome == "empty":
+        if not self.finished:
             return None
         if self.predicates.called:
             return True

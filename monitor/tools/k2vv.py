@@ -67,7 +67,7 @@ def similarity(counts: Sequence[int], official: Sequence[int], n_requests: int) 
 
 def counts_of(graded: Sequence[Graded]) -> K2vvCounts:
     """Count the responses of a run."""
-    arrived = [one for one in graded if one.exchange.answered]
+    arrived = [one for one in graded if one.finished]
     finishes = Counter(one.exchange.choice.finish_raw or "none" for one in arrived)
     valid = [_valid(one) for one in arrived if one.predicates.said]
     usage = [read_usage(one.exchange.usage or {}) for one in arrived]
@@ -84,10 +84,10 @@ def counts_of(graded: Sequence[Graded]) -> K2vvCounts:
 def observed(graded: Sequence[Graded]) -> tuple[Observation, ...]:
     """Return one observation per card of `METRICS`."""
     labelled = [one for one in graded if one.case.expect != "any"]
-    arrived = [one for one in labelled if one.exchange.answered]
+    arrived = [one for one in labelled if one.finished]
     kept = confusion([(one.case.expect == "call", one.predicates.said) for one in arrived])
     strict = confusion(
-        [(one.case.expect == "call", one.exchange.answered and one.predicates.said) for one in labelled]
+        [(one.case.expect == "call", one.finished and one.predicates.said) for one in labelled]
     )
     return (
         ratio("k2vv_tool_call_f1", *f1_parts(kept)), ratio("k2vv_tool_call_f1_strict", *f1_parts(strict)),

@@ -1,16 +1,16 @@
 """Tool calls that a server left in the text: markers of model families, and bare JSON calls of declared tools.
 
-Talking *about* a marker is no call: behind the marker must stand what the family writes there, and code (fenced or
-between backticks) does not count. Sources: the chat templates of the families, and vLLM's and SGLang's parsers.
+Talking *about* a marker is no call: behind the marker must stand what the family writes there, and code
+(`monitor.tools.code_blocks`) does not count. Sources: the chat templates of the families, and vLLM's and SGLang's
+parsers.
 """
 
 import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from monitor.tools.code_blocks import without_code
 from monitor.tools.strict_json import read_object, read_strict
-
-_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 
 _MARKS: Sequence[tuple[str, str]] = (
     ("hermes", r"<tool_call>\s*\{\s*(?:[\"']?\w|\Z)"),
@@ -54,7 +54,7 @@ def call_in_text(content: str, names: Collection[str]) -> Textual | None:
 
     A bare JSON call counts only when it is the whole text and names one of the declared tools `names`.
     """
-    plain = _CODE.sub(lambda code: " " * len(code[0]), content)
+    plain = without_code(content)
     marked = _PATTERN.search(plain)
     if marked is not None:
         form = str(marked.lastgroup)
@@ -73,7 +73,7 @@ def _is_json_calls(text: str, names: Collection[str]) -> bool:
     found = read_strict(text)
     if found.fault is None:
         return _is_call(found.value, names)
-    lines = [line for line in text.splitlines() if line.strip()]
+    lines = [line for line in text.split("\n") if line.strip()]
     return len(lines) > 1 and all(_is_call(read_strict(line).value, names) for line in lines)
 
 

@@ -93,7 +93,7 @@ _ENDS = (
 
 RATES: Sequence[Measure] = (
     _rate("tool_first_attempt_success", "Requests whose first attempt brought a complete answer / requests planned.",
-          "A1", lambda one: one.exchange.answered if one.exchange.attempt == 1 else None),
+          "A1", lambda one: one.finished if one.exchange.attempt == 1 else None),
     *(_rate(f"tool_{name}", f"{what} / requests planned.", "A3", _ended(*outcomes), better="lower")
       for name, what, outcomes in _ENDS),
     _rate("tool_said", "Answers that finish as tool_calls / answers to requests with tools.", "C0, C3",
@@ -217,8 +217,8 @@ def _counted(graded: Sequence[Graded]) -> Iterator[Observation]:
     by_case: dict[str, list[Graded]] = {}
     for one in graded:
         by_case.setdefault(one.case.case_id, []).append(one)
-    answered = sum(one.exchange.answered for one in graded)
-    yield ratio("tool_eventual_success", sum(any(o.exchange.answered for o in all_) for all_ in by_case.values()),
+    answered = sum(one.finished for one in graded)
+    yield ratio("tool_eventual_success", sum(any(o.finished for o in all_) for all_ in by_case.values()),
                 len(by_case))  # fmt: skip
     yield _mean("tool_attempts_per_success", len(graded) / answered if answered else None, answered)
     labelled = [(one.case.expect == "call", one.decided) for one in graded if one.case.expect != "any"]

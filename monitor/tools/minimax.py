@@ -79,9 +79,9 @@ def average(loops: Sequence[Observation]) -> float | None:
 
 def counts_of(graded: Sequence[Graded]) -> MinimaxCounts:
     """Count the responses of one loop."""
-    answered = [one for one in graded if one.exchange.answered]
+    answered = [one for one in graded if one.finished]
     labelled = [one for one in graded if one.case.expect != "any"]
-    ended = [one for one in labelled if one.exchange.answered and one.exchange.choice.finish in {"stop", "tool_calls"}]
+    ended = [one for one in labelled if one.finished and one.exchange.choice.finish in {"stop", "tool_calls"}]
     right = [one for one in ended if one.case.expect == "call" and one.predicates.said]
     checked = [one for one in answered if LANGUAGE_CHECK in one.case.tags]
     told = [_CYRILLIC.search(one.exchange.choice.content) is None for one in checked]

@@ -20,6 +20,7 @@ _FOREIGN = frozenset(
 _TRANSPORT = frozenset({"model", "stream", "stream_options"})
 _FIELDS = frozenset({"messages", "tools", "tool_choice", "parallel_tool_calls", "temperature"})
 _CAPS = ("max_tokens", "max_completion_tokens")
+_LARGEST = 2**31
 _EXPECT: Mapping[str, Expect] = {"call": "call", "none": "none", "any": "any"}
 
 
@@ -47,7 +48,8 @@ def read_rows(text: str, name: str) -> tuple[Case, ...]:
 
 
 def _cases(text: str, name: str) -> Iterator[Case]:
-    for number, line in enumerate(text.splitlines(), start=1):
+    # Not splitlines(): JSON may hold U+2028 and other separators inside of strings.
+    for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             try:
                 yield row_case(orjson.loads(line), f"{name}/{number}", prefix=name)
@@ -71,17 +73,34 @@ def row_case(row: Any, number: str, *, prefix: str) -> Case:
     for tool in tools:
         _look_at_tool(tool)
     _look_at_choice(row.get("tool_choice"))
-    cap = next((row[key] for key in _CAPS if isinstance(row.get(key), int)), None)
-    parallel, temperature = row.get("parallel_tool_calls"), row.get("temperature")
+    caps = [_given(row, key, int, "a whole number of at least 1") for key in _CAPS]
+    cap = next((int(one) for one in caps if one is not None), None)
+    temperature = _given(row, "temperature", float, "a number of at least 0")
+    parallel = row.get("parallel_tool_calls")
+    if not isinstance(parallel, bool | None):
+        raise ValueError("`parallel_tool_calls` must be true or false")  # noqa: TRY004  # a mistake in a file
+    if not isinstance(row.get("id"), str | int | None):
+        raise ValueError("`id` must be text or a whole number")  # noqa: TRY004  # as above
     left_out = _OWN | _FOREIGN | _TRANSPORT | _FIELDS | set(_CAPS)
     return Case(
         case_id=f"{prefix}/{row['id']}" if isinstance(row.get("id"), str | int) else number,
         messages=tuple(_message(one) for one in messages), tools=tuple(tools), tool_choice=row.get("tool_choice"),
-        parallel=parallel if isinstance(parallel, bool) else None, expect=_expect(row), calls=_calls(row),
+        parallel=parallel, expect=_expect(row), calls=_calls(row),
         body={key: value for key, value in row.items() if key not in left_out}, max_tokens=cap,
-        temperature=float(temperature) if isinstance(temperature, int | float) else None,
+        temperature=temperature,
         tags=_tags(row.get("tags") or row.get("check_type") or ()),
     )  # fmt: skip
+
+
+def _given(row: Mapping[str, Any], key: str, kind: type[int] | type[float], words: str) -> float | None:
+    """The number under `key`; None where there is none. A whole number is at most what a 32-bit counter holds."""
+    value = row.get(key)
+    if value is None:
+        return None
+    usable = isinstance(value, int) if kind is int else isinstance(value, int | float)
+    if not usable or isinstance(value, bool) or not (kind is int) <= value < _LARGEST:
+        raise ValueError(f"`{key}` must be {words}")
+    return kind(value)
 
 
 def _tags(value: Any) -> tuple[str, ...]:

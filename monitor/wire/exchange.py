@@ -1,6 +1,7 @@
 """From a capture to an `Exchange`: what all protocols share once their events are read into an `Answer`."""
 
 import hashlib
+from dataclasses import replace
 
 from monitor.types import Capture, Choice, Exchange, Outcome
 from monitor.wire.asked import asked_for
@@ -9,6 +10,7 @@ from monitor.wire.bounds import MAX_TOKENS, NAME_CHARS
 from monitor.wire.chat_state import Answer, Reader
 from monitor.wire.conformance import conformance_flags, is_implausible, spent_on_reasoning
 from monitor.wire.error_body import EVIDENCE_CHARS
+from monitor.wire.fragments import fragments_of
 from monitor.wire.outcome import answer_outcome, status_outcome, transport_outcome
 from monitor.wire.redirect import redirect_words
 from monitor.wire.retry_after import CAP_S, QUOTA_CAP_S, retry_after_s
@@ -32,6 +34,7 @@ def exchange_of(capture: Capture, reader: Reader = Answer, *, ndjson: bool = Fal
     asked = asked_for(capture)
     body = read_body(capture, asked, reader, ndjson=ndjson)
     answer = body.answer
+    pieces = fragments_of(answer.choices.values()) if answer.streamed else ()
     built = [answer.choices[index].built() for index in sorted(answer.choices)]
     choices = tuple(choice for choice, _ in built)
     usage = None if answer.usage is None else read_usage(answer.usage)
@@ -42,7 +45,7 @@ def exchange_of(capture: Capture, reader: Reader = Answer, *, ndjson: bool = Fal
     flags = conformance_flags(asked, choices, usage, tuple(answer.models))
     answer.flags.update(dict.fromkeys(flags))
     visible = min((at for _, at in built if at is not None), default=None)
-    return _exchange(capture, body, outcome, choices, usage, visible_ns=visible)
+    return replace(_exchange(capture, body, outcome, choices, usage, visible_ns=visible), fragments=pieces)
 
 
 def _exchange(

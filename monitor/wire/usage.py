@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any, Literal
 
-from monitor.wire.bounds import NAME_CHARS
+from monitor.wire.bounds import MAX_TOKENS, NAME_CHARS
 from monitor.wire.usage_shapes import chat_shaped
 
 _BREADTH, _SIZE = 64, 512
@@ -111,7 +111,7 @@ def _detail(usage: Mapping[str, Any], group: str, name: str) -> Any:
 
 
 def _count(value: Any, flags: dict[str, None]) -> float | None:
-    if type(value) is int:
+    if type(value) is int and -MAX_TOKENS <= value <= MAX_TOKENS:
         return value  # nearly all
     if isinstance(value, str):
         try:
@@ -119,7 +119,10 @@ def _count(value: Any, flags: dict[str, None]) -> float | None:
         except ValueError:
             return None
         flags["usage_string"] = None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float) or (type(value) is float and not isfinite(value)):
+        return None
+    if abs(value) > MAX_TOKENS:  # no answer has so many
+        flags["usage_implausible"] = None
         return None
     if value != int(value):
         flags["usage_fractional"] = None

@@ -81,13 +81,13 @@ def watched(context: BrowserContext) -> Watched:
 
 
 def settled(page: Page) -> None:
-    """Return once a page has run and its charts are drawn."""
+    """Return once a page has run and its charts are drawn, after a change of the window in its new width."""
     page.locator("[data-testid=stAppViewContainer]").wait_for()
     page.wait_for_function(
         """() => !document.querySelector('[data-testid=stStatusWidget]')
             && document.querySelectorAll('[data-testid=stMainBlockContainer] [data-testid=stElementContainer]').length
             && [...document.querySelectorAll('[data-testid=stVegaLiteChart]')]
-                .every(one => one.querySelector('canvas, svg'))
+                .every(one => one.querySelector('canvas, svg')?.getBoundingClientRect().width <= innerWidth)
             && !document.querySelector('[data-stale=true]')"""
     )
 

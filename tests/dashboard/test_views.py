@@ -60,8 +60,8 @@ def test_the_ladder_puts_the_endpoint_between_calibrated_variants() -> None:
     order = next(layer["encoding"]["y"]["sort"] for layer in made.to_dict()["layer"] if "y" in layer["encoding"])
     assert order.index("Q4_K") < order.index("a") < order.index("Q4_0")
     kinds = {row["name"]: row["kind"] for row in drawn}
-    assert kinds["Q4_K"] == "degraded variant"
-    assert kinds["vLLM bf16"] == "faithful variant"
+    assert kinds["Q4_K"] == "degraded"
+    assert kinds["vLLM bf16"] == "faithful"
     assert {kinds["passes up to"], kinds["fails from"]} == {"limit"}
 
 
@@ -78,6 +78,17 @@ def test_a_comparison_is_drawn_with_the_marks_of_the_report() -> None:
     assert drawn["tolerated 0.002"]["kind"] == "limit"
     traded = rows_of(plot(model, Trade(across="price_out_usd", up="kl")))
     assert {row["endpoint"]: row["hollow"] for row in traded} == {name: hollow for name, (_, hollow) in marks.items()}
+
+
+def test_what_is_nearer_to_golden_than_the_axis_reaches_stands_in_its_order_too() -> None:
+    near = tuple(replace(LADDER.rungs[0], name=name, value=value, low=None, high=None)
+                 for name, value in (("a", 9e-12), ("b", 7e-12)))  # fmt: skip
+    made = ladder.of_verdict(verdict("z", KL, "fail", effect=0.1, low=0.07, high=0.13), replace(LADDER, rungs=near))
+    assert made is not None
+    order = next(layer["encoding"]["y"]["sort"] for layer in made.to_dict()["layer"] if "y" in layer["encoding"])
+    assert order[:2] == ["b", "a"]
+    texts = {row["name"]: row["text"] for row in rows_of(made)}
+    assert (texts["a"], texts["z"]) == ("9e-12", "0.1 [0.07, 0.13]")
 
 
 def test_the_ladder_does_without_calibration_and_not_without_nats() -> None:

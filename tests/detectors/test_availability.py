@@ -57,7 +57,7 @@ def test_a_redirect_is_a_fault_and_says_what_to_do() -> None:
 def test_an_address_that_we_refuse_is_not_the_endpoints_fault() -> None:
     verdict = judge(many(address_refused=10))
     assert (verdict.status, verdict.cause) == ("inconclusive", "address_refused")
-    assert "see allow_private" in (verdict.reason or "")
+    assert "set allow_private if that is meant" in (verdict.reason or "")
 
 
 def test_broken_tool_call_is_a_fault_but_not_when_the_limit_cut_it() -> None:

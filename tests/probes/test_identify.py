@@ -15,6 +15,14 @@ def test_one_token_with_logprobs_or_some_without() -> None:
     assert [one.messages for one in with_them] == [one.messages for one in without]
 
 
+def test_drawn_tokens_are_asked_for_plainly_each_with_random_numbers_of_its_own() -> None:
+    asked = Identify(prompts=8, top_k=None, temperature=1.0).requests(5)
+    assert {(one.temperature, one.top_p, one.max_tokens) for one in asked} == {(1.0, 1.0, 12)}
+    assert len({one.seed for one in asked}) == 8
+    later = Identify(prompts=8, skip=8, top_k=None, temperature=1.0).requests(5)
+    assert not {one.seed for one in asked} & {one.seed for one in later}
+
+
 def test_chosen_prompts_are_asked_in_their_order() -> None:
     # Oracle: the pool itself.
     pool = pool_prompts(960, 0)
@@ -32,7 +40,8 @@ def test_names_that_the_pool_does_not_have_are_refused(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("values", "words"),
-    [({"top_k": 0}, "at least 1"), ({"tokens": 0}, "at least 1"), ({"skip": -1}, "at least 0"),
+    [({"temperature": 0.7}, "must be 0 or 1"), ({"top_k": 0}, "at least 1"),
+     ({"tokens": 0}, "at least 1"), ({"skip": -1}, "at least 0"),
      ({"prompts": 3, "chosen": ("pool-1",)}, "`chosen` has 1 prompts, not 3 behind the first 0")],
 )  # fmt: skip
 def test_settings_that_make_no_sense_are_refused(values: dict[str, Any], words: str) -> None:

@@ -8,10 +8,11 @@ import pytest
 
 from jobs.compare_charts import forest, ladder
 from jobs.compare_documents import as_csv
-from jobs.compare_page import html, markdown
+from jobs.compare_page import html, markdown, status_page
 from monitor.comparison import Comparison, ModelComparison, Row
-from monitor.comparison_cells import effect, outcomes, rests_on, switch_note
+from monitor.comparison_cells import effect, far, fault, outcomes, rests_on, switch_note, way_out, wrong_since
 from monitor.comparison_endings import endings, endings_text
+from monitor.comparison_examples import FAR, example
 from monitor.comparison_facts import Bill, Facts, Tally
 from monitor.comparison_figures import age_text, change_text, ratio_text
 from monitor.comparison_glossary import glossary
@@ -22,7 +23,7 @@ from monitor.comparison_weights import ladder_text, not_judged, served
 from monitor.comparison_words import advice, order_text, sections
 from monitor.stats.posterior import posterior_text
 from tests.report.made import LADDER, facts, told
-from tests.storage.factories import START, endpoint, verdict
+from tests.storage.factories import START, endpoint, exchange, verdict
 
 
 def compared(found: list[Facts]) -> ModelComparison:
@@ -74,6 +75,12 @@ def test_a_distance_of_another_prompt_has_no_place_and_is_told_nowhere_as_one_of
     assert "nats from golden's" not in said_of(misprompted(), "acme/m")
     page = html(compare(misprompted()))
     assert "no place: measured with another prompt than golden&#39;s" in page
+    public = status_page(compare(misprompted()), title="t", shown=("kl",))
+    assert "measured with another prompt than golden&#39;s</small>" in public
+    distant = example(FAR, "logprobs", exchange())
+    assert fault(row, distant) == "far from golden, whose prompt was another"
+    assert fault(row_of(facts(), "acme/m"), distant) == "far from golden"
+    assert fault(row, replace(distant, fault="broken_tool_call")) == "broken tool call"
     (line,) = (one for one in as_csv(compare(misprompted())).splitlines() if ",acme/m," in one and ",kl," in one)
     assert ",,,,0.002," in line  # neither k nor places
     assert "measured with another prompt" in line
@@ -98,6 +105,23 @@ def test_certainty_is_never_rounded_up_anywhere() -> None:
     named = next(one for one in row_of(facts(), "bargain/m").verdicts if one.detector == "identify")
     assert effect(named) == "coarser: above 0.999"
     assert "posterior 1" not in html(compare(facts()))
+
+
+def test_one_line_answers_who_how_far_since_when_and_what_a_switch_costs() -> None:
+    model = compared(facts())
+    bad = row_of(facts(), "bargain/m")
+    assert far(bad) == "0.24 nats [0.19, 0.3], 120 x tolerated"
+    assert wrong_since(bad) == "2026-03-01 15:00 UTC"
+    assert way_out(model, bad) == "acme/m: +100%"
+    never = row_of(facts(), "corner/m")
+    assert (far(never), wrong_since(never)) == ("–", "2026-03-01 21:00 UTC or before")
+    assert way_out(model, never) == "acme/m: cost unknown"
+    good = row_of(facts(), "acme/m")
+    assert (wrong_since(good), way_out(model, good)) == ("–", "–")
+    assert far(good) == "1e-05 nats [8e-06, 2e-05], tolerated"
+    assert far(row_of(misprompted(), "acme/m")) == "unknown: another prompt"
+    page = html(compare(facts()))
+    assert page.index("<h3>What is served</h3>") < page.index("<h4>Failing</h4>")
 
 
 def test_an_endpoint_that_serves_some_requests_otherwise_is_told_as_that() -> None:
@@ -197,8 +221,8 @@ def test_a_verdict_that_is_older_than_the_newest_run_says_by_how_much() -> None:
 def test_eight_bit_within_the_tolerance_is_said_to_need_an_identification() -> None:
     near = replace(LADDER.rungs[1], name="int8", value=0.0013)
     wide = replace(LADDER, rungs=(*LADDER.rungs, near))
-    (limit,) = (one for one in compare(facts(), ladders={"smollm2": wide}).models[0].limits if "8-bit" in one)
-    assert "(up to 0.002 nats) does not exclude 8-bit weights (on the ladder: int8 (0.0013))" in limit
+    (limit,) = (one for one in compare(facts(), ladders={"smollm2": wide}).models[0].limits if "of 8 bit" in one)
+    assert "(up to 0.002 nats) does not exclude weights or caches of 8 bit (on the ladder: int8 (0.0013))" in limit
     first, *others = facts()
     measured = replace(first, verdicts=(told("acme/m", "pass", 1e-5, 8e-6, 2e-5, mde=0.0021),))
     assert any(

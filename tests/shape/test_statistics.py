@@ -181,7 +181,7 @@ def test_where_no_share_would_do_there_is_no_pass() -> None:
     signs = dict.fromkeys(("looped", "mixed", "empty", "only_reasoning", "retried", "called"), False)
     history = lengths(rng, 40, **signs)
     one = judged(lengths(rng, 5, **signs), history, alpha=1e-7)
-    assert (one.status, one.cause, one.mde) == ("inconclusive", "too_few", None)
+    assert (one.status, one.cause, one.mde) == ("inconclusive", "no_history", None)  # more of it would do
     looped = judged(lengths(rng, 5, **{**signs, "looped": True}), history, alpha=1e-7)
     assert (looped.status, (looped.details or {})["sign"]) == ("suspect", "looped")
     assert looped.p_value == pytest.approx(8 / math.comb(45, 5), rel=1e-6)

@@ -71,12 +71,53 @@ def test_shapes_of_lines(value: dict[str, Any], outcome: str) -> None:
         (b"nonsense", "not JSON"),
         (b"[1]", "not an object"),
         (b'{"time": 1, "status": 200}', "neither an answer"),
-        (b'{"response": {"choices": []}, "status": 200}', "no time"),
+        (b'{"response": {"object": "chat.completion", "choices": []}, "status": 200}', "no time"),
+        *((b'{"time": "2026-11-01T08:00:00Z", "response": ' + body + b"}", "no answer of a known API") for body in (
+            b'{"object": "list", "data": [{"object": "embedding", "embedding": [0.5]}], "usage": {"prompt_tokens": 3}}',
+            b'{"object": "list", "data": [{"id": "m", "object": "model"}]}', b"{}", b'{"choices": {"0": {}}}',
+            b'{"choices": [null]}', b'{"candidates": [{"content": {"parts": [{"text": "hi"}]}}]}',
+        )),
     ],
 )
 def test_what_tells_nothing_says_why(data: bytes, why: str) -> None:
     with pytest.raises(NoEventError, match=why):
         from_log(data)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"object": "response", "status": "completed", "output": [
+            {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": SECRET}]}]},
+        {"type": "message", "role": "assistant", "content": [{"type": "text", "text": SECRET}],
+         "stop_reason": "end_turn", "usage": {"input_tokens": 3, "output_tokens": 4}},
+        {"object": "text_completion", "choices": [{"index": 0, "text": SECRET, "finish_reason": "stop"}]},
+    ],
+)  # fmt: skip
+def test_answers_of_other_protocols_are_read_as_what_they_are(body: dict[str, Any]) -> None:
+    one = logged(line(body=body))
+    assert one.outcome == "ok"
+    assert event_of(one).empty is False
+    assert SECRET.encode() not in encode(one)
+
+
+@pytest.mark.parametrize("keep", [False, True])
+@pytest.mark.parametrize(("finish", "outcome"), [("stop", "ok"), ("length", "ok_length"), (None, "unconfirmed")])
+def test_words_that_were_taken_out_are_no_empty_answer(finish: str | None, outcome: str, keep: bool) -> None:
+    for without in ({"role": "assistant"}, {"role": "assistant", "content": None}):
+        body = reply() | {"choices": [{"index": 0, "message": without, "finish_reason": finish}]}
+        one = logged(line(body=body), keep=keep)
+        assert one.outcome == outcome
+        assert not event_of(one).empty
+        assert find(one, PROFILES["openai"]) == ()
+
+
+@pytest.mark.parametrize(
+    ("message", "tokens"), [({"content": ""}, 40), ({"content": None}, 0), ({"content": []}, 40)]
+)
+def test_an_empty_answer_stays_one(message: dict[str, Any], tokens: int) -> None:
+    body = reply(tokens=tokens) | {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
+    assert logged(line(body=body)).outcome == "empty"
 
 
 @pytest.mark.parametrize("stamp", ["2026-11-01T08:00:00Z", "2026-11-01T09:00:00+01:00", "2026-11-01 08:00:00",

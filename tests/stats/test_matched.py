@@ -123,6 +123,8 @@ def test_the_slope_is_the_gain() -> None:
     assert found.slope_low is not None
     assert found.slope_high is not None
     assert found.slope_low < found.slope < found.slope_high
+    assert found.rms_nats is not None
+    assert found.residual_nats is not None
     assert found.residual_nats < found.rms_nats / 5
 
 

@@ -210,7 +210,7 @@ def test_a_sequential_run_stops_both_ways_and_never_before_ten_cases() -> None:
 
 
 def test_words_of_an_open_verdict_fit_the_interval_beside_them() -> None:
-    """Oracle: an interval of 95% may be all loss where alpha asks for more; then it is not said that none is certain."""
+    """Oracle: an interval of 95% may be all loss where alpha asks for more; then it is not said that none is."""
     own, good = tallies([0] * 5 + [2] * 25), tallies([2] * 30)
     for terms in (TERMS, Terms(looks=True)):
         found = outcome(own, good, terms, rng=np.random.default_rng(0))

@@ -11,6 +11,7 @@ from monitor.detectors.tool_calls import ToolCalls
 from monitor.results import Evidence, GoldenView, Verdict
 from monitor.tools.case import Case, Form
 from monitor.tools.draws import ToolDraws
+from monitor.tools.tolerance import smallest_rate
 from tests.detectors.made import AT
 from tests.tools.made import case, function
 from tests.tools.made_evidence import Answer, Calls, bytes_of, known_cases, right, tools_evidence, usage_of
@@ -61,8 +62,8 @@ def test_right_answers_pass_and_say_what_would_have_been_seen() -> None:
     made = judge(tools_evidence())
     assert (made.status, made.cause, made.effect) == ("pass", None, 0.0)
     assert made.n == 2 * len(known_cases())
-    assert made.mde is not None
-    assert 0.001 < made.mde < 0.035
+    # Both forms say the same here, as where the seed is honoured: one draw, not two.
+    assert made.mde == smallest_rate([1] * len(known_cases()), tolerated=0.001, alpha=0.001)
     assert made.e_value is not None
     assert made.e_value < 1
     assert made.details["symptoms"] == {}

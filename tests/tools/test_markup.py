@@ -18,6 +18,10 @@ CALLS = [
     ('<minimax:tool_call>\n<invoke name="f">', "minimax"), ('<function_calls>\n<invoke name="f">', "anthropic"),
     ('{"name": "f", "parameters": {"x": 1}}', "json"), ('[{"name": "f", "arguments": "{}"}]', "json"),
     ('{"type": "function", "function": {"name": "f", "arguments": {}}}', "json"),
+    ('    <tool_call>\n    {"name": "f", "arguments": {}}\n    </tool_call>', "hermes"),
+    ('Sure.\n    <tool_call>{"name": "f", "arguments": {}}</tool_call>', "hermes"),
+    ('So:\n\n    code\n\nNow:\n<tool_call>{"name": "f", "arguments": {}}</tool_call>', "hermes"),
+    ('{"name": "f", "arguments": {"a": "x\u2028y"}}\n{"name": "f", "arguments": {}}', "json"),
 ]  # fmt: skip
 
 PROSE = [
@@ -27,6 +31,9 @@ PROSE = [
     '{"name": "g", "arguments": {}}', 'The call {"name": "f", "arguments": {}} would do it.',
     "[TOOL_CALLS] is Mistral's marker.", "The token <|python_tag|>, then code.", "to=functions.f is harmony's address.",
     "<function=f> opens a call", "set a <|channel|>", "A <think> tag opens a thought.",
+    'Example:\n\n    <tool_call>\n    {"name": "f", "arguments": {}}\n    </tool_call>\n',
+    'Example:\n \n\t<tool_call>{"name": "f", "arguments": {}}</tool_call>\n\n\t<|python_tag|>f(1)\nSo.',
+    '~~~\n<tool_call>{"name": "f", "arguments": {}}</tool_call>\n~~~',
 ]  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from monitor.results import Observation
-from monitor.tools import all_measures, k2vv, measures, minimax, openrouter, thvv
+from monitor.tools import all_measures, fragments, k2vv, measures, minimax, openrouter, thvv
 from monitor.tools.all_measures import all_observed
 from monitor.tools.calls import judged
 from monitor.tools.case import ExpectedCall
@@ -45,6 +45,53 @@ def test_counts_by_hand() -> None:
     }  # fmt: skip
     assert {name: (found[name].k, found[name].n) for name in expected} == expected
     assert found["tool_attempts_per_success"].value == pytest.approx(7 / 6)
+
+
+def test_an_empty_answer_that_says_stop_did_not_call() -> None:
+    """Ten right calls and ten empty stops, all on cases that want a call: K2VV counts ten false negatives."""
+    stops = [frame({"role": "assistant"}), frame({}, "stop")]
+    made = [
+        graded(frames, case(case_id=f"{name}{at}"))
+        for name, frames in (("right", called(call())), ("empty", stops)) for at in range(10)
+    ]  # fmt: skip
+    assert {one.exchange.outcome for one in made} == {"ok", "empty"}
+    found = by_name((*observed(made), *k2vv.observed(made), *minimax.observed(made)))
+    expected = {
+        "tool_first_attempt_success": (20, 20), "tool_match": (10, 20), "tool_trigger_recall": (10, 20),
+        "tool_trigger_f1": (20, 30), "k2vv_tool_call_f1": (20, 30), "k2vv_tool_call_f1_strict": (20, 30),
+        "minimax_query_success_rate": (20, 20), "minimax_tool_calls_match_rate": (10, 20), "tool_empty": (10, 20),
+    }  # fmt: skip
+    assert {name: (found[name].k, found[name].n) for name in expected} == expected
+    counts = k2vv.counts_of(made)
+    assert (counts.success_count, counts.failure_count, counts.finish_stop) == (20, 0, 10)
+
+
+def test_pieces_of_streams() -> None:
+    """Two answers of 2 + 9 characters; a call whose arguments come as 3, 4 and 250 characters; one not streamed."""
+    split = [
+        frame({"tool_calls": [call(arguments='{"a')]}),
+        *(frame({"tool_calls": [{"index": 0, "function": {"arguments": more}}]})
+          for more in ('": "', "x" * 248 + '"}')),
+        frame({}, "tool_calls"),
+    ]  # fmt: skip
+    text = [frame({"content": "So"}), frame({"content": " it rains"}), frame({}, "stop")]
+    made = [graded(text, case(case_id="a")), graded(text, case(case_id="b")), graded(split, case(case_id="c")),
+            graded_whole(whole({"content": "no"}), case(case_id="d"))]  # fmt: skip
+    found = by_name(fragments.observed(made))
+    assert {name: (one.k, one.n) for name, one in found.items()} == {
+        "tool_content_tiny_pieces": (2, 4), "tool_content_tiny_characters": (4, 22),
+        "tool_content_large_pieces": (0, 4), "tool_content_large_characters": (0, 22),
+        "tool_arguments_tiny_pieces": (2, 3), "tool_arguments_tiny_characters": (7, 257),
+        "tool_arguments_large_pieces": (1, 3), "tool_arguments_large_characters": (250, 257),
+    }  # fmt: skip
+    assert {one.value for one in fragments.observed([made[-1]])} == {None}
+
+
+def test_an_empty_answer_without_an_end_decided_nothing() -> None:
+    made = [graded([frame({"role": "assistant"})], case(case_id="open"), done=False)]
+    found = by_name((*observed(made), *k2vv.observed(made)))
+    assert (found["tool_first_attempt_success"].k, found["tool_trigger_f1"].n) == (0, 0)
+    assert found["k2vv_tool_call_f1"].value is None
 
 
 def test_the_same_counts_as_others_would_make_them() -> None:

@@ -79,7 +79,22 @@ MISTAKES = [
     ('{"messages": [{"role": "user"}], "tool_choice": {"type": "function"}}', "a named `tool_choice` must be"),
     ('{"messages": [{"role": "user"}], "tool_choice": 5}', "`tool_choice` must be a word or an object"),
     ('{"messages": [{"role": "user"}], "id": 1}\n{"messages": [{"role": "user"}], "id": 1}', "two rows have the id"),
+    *((f'{{"messages": [{{"role": "user"}}], "{key}": {value}}}', f"`{key}` must be {words}") for key, value, words in (
+        ("max_tokens", '"many"', "a whole number"), ("max_tokens", "-100000", "a whole number"),
+        ("max_tokens", "0", "a whole number"), ("max_tokens", "true", "a whole number"),
+        ("max_completion_tokens", "2.5", "a whole number"), ("max_tokens", "1000000000000000", "a whole number"),
+        ("temperature", '"hot"', "a number of at least 0"), ("temperature", "-1", "a number of at least 0"),
+        ("parallel_tool_calls", "1", "true or false"), ("id", "{}", "text or a whole number"),
+    )),
 ]  # fmt: skip
+
+
+@pytest.mark.parametrize("separator", ["\u2028", "\u2029", "\x85", "\x0c", "\x1e"])
+def test_only_line_feeds_part_rows(separator: str) -> None:
+    """RFC 8259 allows all of these unescaped within strings, the last two escaped, as json writes them."""
+    text = json.dumps({"messages": [{"role": "user", "content": f"a{separator}b"}]}, ensure_ascii=False)
+    (case,) = read_rows(text + "\r\n", "s")
+    assert case.messages[0]["content"] == f"a{separator}b"
 
 
 @pytest.mark.parametrize(("text", "words"), MISTAKES)

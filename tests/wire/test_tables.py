@@ -61,6 +61,11 @@ def details(kind: str, name: str, count: Any) -> dict[str, Any]:
          {"prompt": 12, "completion": 2.25, "flags": ("usage_fractional",)}),
         ({"prompt_tokens": "12", "completion_tokens": "3"},
          {"prompt": 12, "completion": 3, "flags": ("usage_string",)}),
+        *(({"prompt_tokens": 12, "completion_tokens": huge},
+           {"prompt": 12, "completion": None, "generated": None, "flags": flags})
+          for huge, flags in ((2**31 + 1, ("usage_implausible",)), (10**400, ("usage_implausible",)),
+                              (1.2e29, ("usage_implausible",)),
+                              ("123456789012345678901234567890", ("usage_string", "usage_implausible")))),
         ({"prompt_tokens": "n/a", "completion_tokens": 3}, {"prompt": None, "completion": 3}),
         ({"prompt_tokens": True, "completion_tokens": -4},
          {"prompt": None, "completion": None, "generated": None, "flags": ("negative_completion_tokens",)}),

@@ -20,7 +20,7 @@ def table_rows(text: str, left: Callable[[str, str], None]) -> Iterator[tuple[st
     `left` is told of rows with more cells than the head, and of such as are no CSV.
     """
     reader = _reader(text)
-    head = next(reader, [])
+    head: list[str] = next(reader, [])
     while True:
         try:
             row = next(reader)
