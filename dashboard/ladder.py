@@ -10,11 +10,10 @@ from dashboard.palette import BLUE, GRAY, GREEN, RED
 from monitor.comparison import Ladder, ModelComparison
 from monitor.comparison_figures import bare
 from monitor.comparison_marks import Kind, limits, on_ladder
+from monitor.comparison_weights import FLOOR_NATS
 from monitor.results import Verdict
 
 ROW_PX = 26
-FLOOR_NATS = 1e-6
-"""Where the axis ends: what is nearer to golden stands there; its number stands beside it."""
 ENDPOINT, FAITHFUL, DEGRADED, LIMIT = "endpoint", "faithful", "degraded", "limit"
 _LOOKS = {
     ENDPOINT: (BLUE, "diamond"), FAITHFUL: (GREEN, "circle"), DEGRADED: (RED, "cross"), LIMIT: (GRAY, "square"),

@@ -10,9 +10,9 @@ from markupsafe import Markup
 from monitor.comparison import Measure, ModelComparison
 from monitor.comparison_figures import bare, one_line
 from monitor.comparison_marks import KL, Line, Mark, limits, of_measure, on_ladder
+from monitor.comparison_weights import FLOOR_NATS
 
 _UNDER_WORDS, _UNDER_NOTHING = 44, 10
-_FLOOR_NATS = 1e-6
 _CHARACTER = 6.6
 """Width of a character, at most of them, for a font of 12 units."""
 
@@ -85,7 +85,7 @@ def _step(high: float) -> float:
 
 def _logarithmic(marks: Sequence[Mark], lines: Sequence[Line]) -> _Scale:
     values = [end for mark in marks for end in (mark.value, mark.low, mark.high) if end is not None and end > 0]
-    seen = [max(value, _FLOOR_NATS) for value in (*values, *(line.value for line in lines))] or [_FLOOR_NATS]
+    seen = [max(value, FLOOR_NATS) for value in (*values, *(line.value for line in lines))] or [FLOOR_NATS]
     low = math.floor(math.log10(min(seen)))
     high = max(low + 1, math.ceil(math.log10(max(seen))))
 

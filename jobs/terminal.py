@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 from rich.console import Console, RenderableType
 
-from jobs.verdict_table import reasons, table
+from jobs.verdict_table import matrix, reasons, table
 
 PIPE_COLUMNS = 160
 """Width where there is no terminal and COLUMNS is not set: wide enough for the verdict table."""
@@ -38,6 +38,6 @@ def show_verdicts(rows: Sequence[dict[str, Any]], evidence: Path, *, as_json: bo
     show(table(rows))
     console = Console(stderr=True, highlight=False)
     for one in rows:
-        for line in reasons(one):
+        for line in (*reasons(one), *matrix(one)):
             console.print(f"{one['endpoint']}: {line}", markup=False, soft_wrap=True)
     console.print(f"evidence: {evidence}", markup=False, soft_wrap=True)

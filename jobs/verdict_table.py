@@ -70,6 +70,15 @@ def reasons(one: dict[str, Any]) -> list[str]:
     return [one["reason"], *(f"{verdict['detector']} {verdict['status']}: {verdict['reason']}" for verdict in told)]
 
 
+def matrix(one: dict[str, Any]) -> list[str]:
+    """A line for each feature that the probe `parameters` looked at: how it stands, and what that was told from."""
+    told = [verdict["details"] for verdict in one["verdicts"] if "capabilities" in verdict["details"]]
+    return [
+        f"{name} {standing}: {details['why'][name]}" for details in told
+        for name, standing in details["capabilities"].items()
+    ]  # fmt: skip
+
+
 def _verdict(judged: Judged, detector: str) -> Verdict | None:
     return next((verdict for verdict in judged.verdicts if verdict.detector == detector), None)
 

@@ -31,7 +31,8 @@ class Measure:
 class Estimate:
     """One measure of one endpoint. ``value`` None: not measured, and ``reason`` says why.
 
-    ``low`` and ``high`` are a 95% interval, None where there is none (``remark`` says why). ``k`` of ``n`` for rates.
+    ``low`` and ``high`` are a 95% interval, None where there is none (``remark`` says why). ``k`` of ``n`` for rates;
+    ``counts`` names one of the n (token, answer, request, run).
     ``exact`` for what is declared and has no error, such as a price. ``threshold`` is what a verdict compared it with.
     ``apart`` says why a measured value has no place among the others. ``top_k`` is how many alternatives a divergence
     is computed from, ``basis`` whatever else must be equal for two estimates to be comparable (the digest of the golden
@@ -43,6 +44,7 @@ class Estimate:
     high: float | None = None
     n: int = 0
     k: int | None = None
+    counts: str = ""
     exact: bool = False
     reason: str | None = None
     remark: str | None = None
@@ -94,13 +96,13 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Since:
-    """From when an endpoint has failed or been suspect, by the ``n_bad`` verdicts of the ``detector`` that names why.
+    """From when an endpoint has failed or been suspect, by the ``n_bad`` verdicts of the ``detector`` that saw it first.
 
-    It began after ``last_good_at`` (None: never seen good in the window) and not later than ``first_bad_at``.
+    It began after ``last_good_at``, the last pass of any that tells of this fault (None: none in the window), and not
+    later than ``first_bad_at``.
     """
 
     detector: str
-
     first_bad_at: datetime
     last_good_at: datetime | None
     n_bad: int

@@ -22,6 +22,7 @@ from monitor.comparison_figures import (
     DASH,
     bare,
     change_text,
+    counts_text,
     interval_text,
     place_text,
     plural,
@@ -75,14 +76,14 @@ def ends(measure: Measure, one: Estimate) -> str:
     """The interval of a measured number, or that there is none; empty for exact ones."""
     if one.value is None or one.exact:
         return ""
-    return interval_text(one, measure.unit) or f"no interval, n {one.n}"
+    return interval_text(one, measure.unit) or f"no interval, {counts_text(one)}"
 
 
 def counted(one: Estimate) -> str:
-    """What a number rests on: k of n for rates; empty where it is told already, or nothing was counted."""
+    """What a number rests on: k of n for rates, else how many of what; empty where nothing was counted."""
     if one.value is None or one.exact or one.low is None:
         return ""
-    return f"n {one.n:,}" if one.k is None else f"{one.k:,} of {one.n:,}"
+    return f"{one.k:,} of {one.n:,}" if one.k is not None else counts_text(one)
 
 
 def apart(one: Estimate) -> str:
@@ -163,6 +164,11 @@ def money(spent: Spent) -> str:
     return f"{spent.usd:.2g} USD{more}"
 
 
+def tokens(n: int, spent: Spent) -> str:
+    """Tokens that an endpoint counted; where it counted none of its answers, that is not known."""
+    return "not reported" if n == 0 and spent.n_uncounted else f"{n:,}"
+
+
 def outcomes(row: Row) -> str:
     """How requests ended: those that count, which sum to n of availability, and those that do not."""
     return endings_text(row.endings) if row.outcomes else DASH
@@ -179,7 +185,7 @@ def far(row: Row) -> str:
     if kl.value is None:
         return DASH
     if kl.apart is not None:
-        return "unknown: another prompt"
+        return "not comparable: another prompt"
     text = f"{bare(kl.value, 'nats')} nats {interval_text(kl, 'nats')}".strip()
     if not kl.threshold:
         return text
@@ -228,7 +234,8 @@ def switch_note(model: ModelComparison) -> str:
     if known:
         parts.append(
             "1,000 requests: the same questions to both, as they were asked here, at the prompt and output tokens that "
-            "each of the two reports for them (tokens a request: prompt + output)."
+            "each of the two reports for them (tokens a request: prompt + output). Each line has a mix of questions of its "
+            "own, so the same endpoint does not cost the same in all."
         )
     if any(not size.reported for size in known):
         parts.append(

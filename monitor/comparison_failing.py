@@ -1,6 +1,5 @@
 """What is said of an endpoint that fails: what is wrong, by how much, how sure, since when."""
 
-import re
 from collections.abc import Iterator
 
 from monitor.comparison import Ladder, Row, Rung
@@ -8,7 +7,10 @@ from monitor.comparison_endings import apart_text, counts_text
 from monitor.comparison_figures import amount, interval_text, plural, ratio_text, rung_text, stamp
 from monitor.comparison_measures import OPERATION
 from monitor.comparison_weights import (
+    bits_text,
     is_named,
+    is_over_quantised,
+    is_routed,
     n_prompts,
     not_judged,
     of,
@@ -63,34 +65,17 @@ def _what(row: Row) -> str:
     declared = row.endpoint.precision or "full precision, as nothing else is declared"
     causes = ", ".join(row.causes)
     if is_over_quantised(row) and row.identified is not None:
-        return f"is over-quantised: it declares {declared} and serves {row.identified.name}{_bits(row.identified.name)}"
+        return f"is over-quantised: it declares {declared} and serves {row.identified.name}{bits_text(row.identified.name)}"
     prompt = prompt_fault(row.verdicts)
     if prompt is not None:
         return f"does not serve what it declares ({declared}): {prompt}"
     if is_routed(row) and row.identified is not None:
         name = row.identified.name
-        return f"serves a part of its requests with other weights than it declares ({declared}): {name}{_bits(name)}"
+        served = f"serves a part of its requests with other weights than it declares ({declared}): {name}{bits_text(name)}"
+        return f"is over-quantised in part: it {served}" if is_precision(name) else served
     if "weights" in causes:
         return f"does not serve the weights that it declares ({declared})"
     return f"does not serve what it declares ({declared}): {causes or 'cause unknown'}"
-
-
-def _bits(scheme: str) -> str:
-    """Say how many bits a scheme has, where its name tells."""
-    found = re.search(r"\d+", scheme)
-    return f" ({found.group()} bits per weight)" if found and is_precision(scheme) else ""
-
-
-def is_over_quantised(row: Row) -> bool:
-    """Whether an identification that failed the endpoint names coarser weights than declared."""
-    told = of(row.verdicts, "identify")
-    return told is not None and told.status in {"fail", "suspect"} and is_named(row) and "weights" in str(told.cause)
-
-
-def is_routed(row: Row) -> bool:
-    """Whether an identification that failed the endpoint names what a part of the requests gets."""
-    told = of(row.verdicts, "identify")
-    return told is not None and told.status in {"fail", "suspect"} and is_named(row) and "routing" in str(told.cause)
 
 
 def _how_far(row: Row, ladder: Ladder | None) -> str:
@@ -157,8 +142,8 @@ def since_text(row: Row) -> str:
         return ""
     if found.last_good_at is not None:
         return (
-            f" It began between {stamp(found.last_good_at)}, when {found.detector} still passed, and "
-            f"{stamp(found.first_bad_at)}; it has not passed since."
+            f" It began between {stamp(found.last_good_at)}, the last pass, and {stamp(found.first_bad_at)}, when "
+            f"{found.detector} first found it; it has not passed since."
         )
     began = min((probe.first_at for probe in row.probes), default=None)
     measuring = f"; measuring began {stamp(began)}, so how long before is not known" if began is not None else ""

@@ -52,8 +52,13 @@ def estimate_text(measure: Measure, estimate: Estimate) -> str:
     counted = f"{estimate.k} of {estimate.n}: " if estimate.k is not None else ""
     ends = interval_text(estimate, measure.unit)
     if not ends and not estimate.exact:
-        ends = f"(no interval, n {estimate.n})"
+        ends = f"(no interval, {counts_text(estimate)})"
     return f"{counted}{bare(estimate.value, measure.unit)} {ends}".strip()
+
+
+def counts_text(estimate: Estimate) -> str:
+    """Return how many of what a number rests on, such as ``133 tokens`` or ``8 runs``."""
+    return plural(estimate.n, estimate.counts) if estimate.counts else f"n {estimate.n:,}"
 
 
 def usd_text(usd: float) -> str:

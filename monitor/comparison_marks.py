@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from monitor.comparison import Estimate, Measure, ModelComparison, Row
-from monitor.comparison_figures import bare, interval_text
+from monitor.comparison_figures import bare, counts_text, interval_text
 from monitor.comparison_measures import measure as measure_called
 from monitor.comparison_order import can_be_placed, has_ends
 from monitor.comparison_weights import thresholds
@@ -64,7 +64,7 @@ def _mark(row: Row, measure: Measure) -> Mark:
 
 def _text(one: Estimate, measure: Measure) -> str:
     assert one.value is not None  # noqa: S101
-    ends = interval_text(one, measure.unit) if has_ends(one) else f"(no interval, n {one.n})"
+    ends = interval_text(one, measure.unit) if has_ends(one) else f"(no interval, {counts_text(one)})"
     return f"{bare(one.value, measure.unit)} {ends}".strip()
 
 

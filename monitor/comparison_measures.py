@@ -79,7 +79,7 @@ def newest(facts: Facts, detector: str) -> Verdict | None:
     return next((one for one in facts.verdicts if one.detector == detector), None)
 
 
-def _of_verdict(facts: Facts, detector: str, k: str | None = None) -> Estimate:
+def _of_verdict(facts: Facts, detector: str, counts: str, k: str | None = None) -> Estimate:
     told = newest(facts, detector)
     if told is None:
         return Estimate(value=None, reason="not asked")
@@ -88,7 +88,7 @@ def _of_verdict(facts: Facts, detector: str, k: str | None = None) -> Estimate:
     counted = told.details.get(k) if k else None
     return Estimate(
         value=told.effect, low=told.low, high=told.high, n=told.n,
-        k=counted if isinstance(counted, int) else None,
+        k=counted if isinstance(counted, int) else None, counts=counts,
         remark=None if told.low is not None else "one prompt only: no interval",
         threshold=told.threshold, top_k=told.details.get("top_k"), basis=_golden(facts, told),
         first_at=told.at, last_at=told.at, verdict_id=told.verdict_id,
@@ -102,12 +102,12 @@ def _golden(facts: Facts, told: Verdict) -> str | None:
 
 
 def _prompt_match(facts: Facts) -> Estimate:
-    return _of_verdict(facts, "accounting", "k")
+    return _of_verdict(facts, "accounting", "answer", "k")
 
 
 def _of_weights(facts: Facts, detector: str) -> Estimate:
     """A distance from golden: one of weights only where both got the same prompt."""
-    found = _of_verdict(facts, detector)
+    found = _of_verdict(facts, detector, "token")
     other = found.value is not None and has_other_prompt(facts.verdicts)
     return replace(found, apart=OTHER_PROMPT) if other else found
 
@@ -121,7 +121,7 @@ def _flips(facts: Facts) -> Estimate:
 
 
 def _tools(facts: Facts) -> Estimate:
-    return _of_verdict(facts, "tool_calls")
+    return _of_verdict(facts, "tool_calls", "answer")
 
 
 def _availability(facts: Facts) -> Estimate:
@@ -131,7 +131,7 @@ def _availability(facts: Facts) -> Estimate:
     sums = Sums(runs=tally.n_runs, n=tally.n, k=tally.good, nn=tally.nn, kk=tally.gg, nk=tally.ng)
     rate = wilson(tally.good, tally.n, design=design_effect(sums))
     return Estimate(
-        value=rate.value, low=rate.low, high=rate.high, n=tally.n, k=tally.good, basis=_vantages(facts),
+        value=rate.value, low=rate.low, high=rate.high, n=tally.n, k=tally.good, counts="request", basis=_vantages(facts),
         first_at=min((one.first_at for one in facts.probes), default=None),
         last_at=max((one.last_at for one in facts.probes), default=None),
     )  # fmt: skip
@@ -142,10 +142,10 @@ def _timing(metric: str, single: str) -> Callable[[Facts], Estimate]:
         by_run, by_request = facts.series.get(metric), facts.singles.get(single)
         if by_run is not None and (len(by_run.values) >= FEWEST or by_request is None):
             n = len(by_run.values)
-            return _median(facts, by_run, None if n >= FEWEST else f"{_runs(n)}: no interval")
+            return _median(facts, by_run, "run", None if n >= FEWEST else f"{_runs(n)}: no interval")
         if by_request is None:
             return Estimate(value=None, reason="no valid measurement")
-        return _median(facts, by_request, f"requests of {_runs(by_request.n_runs)}: says nothing of other hours")
+        return _median(facts, by_request, "request", f"requests of {_runs(by_request.n_runs)}: says nothing of other hours")
 
     return made
 
@@ -154,10 +154,11 @@ def _runs(n: int) -> str:
     return "one run" if n == 1 else f"{n} runs"
 
 
-def _median(facts: Facts, numbers: Numbers, remark: str | None) -> Estimate:
+def _median(facts: Facts, numbers: Numbers, counts: str, remark: str | None) -> Estimate:
     found = median_of(numbers.values)
     return Estimate(
-        value=found.value, low=found.low, high=found.high, n=found.n, remark=remark, basis=_vantages(facts),
+        value=found.value, low=found.low, high=found.high, n=found.n, counts=counts, remark=remark,
+        basis=_vantages(facts),
         first_at=numbers.first_at, last_at=numbers.last_at,
     )  # fmt: skip
 

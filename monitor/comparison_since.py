@@ -1,12 +1,12 @@
 """From when an endpoint has been bad, what an identification says it serves, and what changes with a switch."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from monitor.causes import explain
 from monitor.comparison import Identified, RequestSize, Row, Since, Switch, is_good
 from monitor.comparison_bills import sizes
 from monitor.comparison_facts import Facts, Streak
-from monitor.comparison_measures import measure, newest
+from monitor.comparison_measures import SERVED, measure, newest
 from monitor.comparison_order import can_be_placed, surely_better
 from monitor.results import Verdict
 from monitor.stats.hypotheses import FAITHFUL
@@ -30,7 +30,10 @@ def since(facts: Facts) -> Since | None:
     if not bad:
         return None
     detector = cause.detector if cause is not None else bad[0]
-    return _unbroken(detector, facts.past.get(detector)) or _from_newest(detector, newest(facts, detector))
+    # All who look at what is served tell of one fault: who saw it first says since when, as its incident does.
+    alike = [one for one in bad if one in SERVED] if detector in SERVED else [detector]
+    streaks = {one: past for one in (detector, *alike) if (past := facts.past.get(one)) is not None}
+    return _unbroken(streaks) or _from_newest(detector, newest(facts, detector))
 
 
 def _from_newest(detector: str, told: Verdict | None) -> Since | None:
@@ -40,12 +43,17 @@ def _from_newest(detector: str, told: Verdict | None) -> Since | None:
     return Since(detector=detector, first_bad_at=told.at, last_good_at=None, n_bad=1)
 
 
-def _unbroken(detector: str, past: Streak | None) -> Since | None:
-    if past is None or past.first_bad_at is None:
+def _unbroken(streaks: Mapping[str, Streak]) -> Since | None:
+    """The earliest that came after all of them had passed for the last time."""
+    good = max((one.last_good_at for one in streaks.values() if one.last_good_at is not None), default=None)
+    found = [
+        (one.first_bad_at, name, one.n_bad) for name, one in streaks.items()
+        if one.first_bad_at is not None and (good is None or one.first_bad_at > good)
+    ]  # fmt: skip
+    if not found:
         return None
-    return Since(
-        detector=detector, first_bad_at=past.first_bad_at, last_good_at=past.last_good_at, n_bad=past.n_bad
-    )  # fmt: skip
+    first, detector, n = min(found)
+    return Since(detector=detector, first_bad_at=first, last_good_at=good, n_bad=n)
 
 
 def identified(facts: Facts) -> Identified | None:

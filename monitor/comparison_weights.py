@@ -1,5 +1,6 @@
 """What is known of the weights behind an endpoint, and where nothing is, why: as a sentence and as a table."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -8,7 +9,10 @@ from monitor.comparison_figures import DASH, age_text, plural, stamp
 from monitor.comparison_measures import ROUND, WEIGHTS, has_other_prompt, judged_at
 from monitor.results import Verdict
 from monitor.stats.posterior import posterior_text
+from monitor.tolerances import is_precision
 
+FLOOR_NATS = 1e-6
+"""Where the picture of a ladder ends: what is nearer to golden stands there; its number stands beside it."""
 SURE = 0.9
 """Posterior from which on a scheme is named in a sentence."""
 _ACCOUNTING, _KL = "accounting", "logprob_fidelity"
@@ -67,10 +71,20 @@ def served(row: Row) -> Served:
         return Served(endpoint=row.endpoint.name, declared=declared, served=DASH, posterior=DASH, share=DASH,
                       judged=judged_text(row), remark=remark)  # fmt: skip
     return Served(
-        endpoint=row.endpoint.name, declared=declared, served=found.name, posterior=posterior_text(found.posterior),
+        endpoint=row.endpoint.name, declared=declared, served=f"{found.name}{bits_text(found.name)}",
+        posterior=posterior_text(found.posterior),
         share=share_text(row) or DASH, judged=judged_text(row),
-        remark="" if told is None or told.status != "inconclusive" else "not sure enough to decide",
+        remark=_remark(row, told),
     )  # fmt: skip
+
+
+def _remark(row: Row, told: Verdict | None) -> str:
+    """What an identification comes to, in one word that a buyer looks for."""
+    if told is not None and told.status == "inconclusive":
+        return "not sure enough to decide"
+    if is_routed(row) and row.identified is not None and is_precision(row.identified.name):
+        return "over-quantised in part"
+    return "over-quantised" if is_over_quantised(row) else ""
 
 
 def judged_text(row: Row) -> str:
@@ -88,8 +102,30 @@ def share_text(row: Row) -> str:
     found = row.identified
     if found is None or found.share is None or found.share_low is None or found.share_high is None:
         return ""
-    ends = f"[{found.share_low:.0%}, {found.share_high:.0%}]"
-    return f"{found.share:.0%} {ends} of requests, from {plural(found.n_prompts, 'prompt')}"
+    end = f"{found.share_high:.0%}"
+    every = ", perhaps all," if end == "100%" != f"{found.share:.0%}" else ","
+    return f"{found.share:.0%} [{found.share_low:.0%}, {end}] of requests{every} from {plural(found.n_prompts, 'prompt')}"
+
+
+def bits_text(scheme: str) -> str:
+    """Say how many bits a scheme has, such as `` (4 bits per weight)``; empty where its name does not tell."""
+    found = re.search(r"\d+", scheme)
+    return f" ({found.group()} bits per weight)" if found and is_precision(scheme) else ""
+
+
+def is_over_quantised(row: Row) -> bool:
+    """Whether an identification that failed the endpoint names coarser weights than declared."""
+    return _blames(row, "weights")
+
+
+def is_routed(row: Row) -> bool:
+    """Whether an identification that failed the endpoint names what a part of the requests gets."""
+    return _blames(row, "routing")
+
+
+def _blames(row: Row, cause: str) -> bool:
+    told = of(row.verdicts, "identify")
+    return told is not None and told.status in {"fail", "suspect"} and is_named(row) and cause in str(told.cause)
 
 
 def is_named(row: Row) -> bool:
@@ -140,6 +176,8 @@ def _ladder(model: ModelComparison) -> Iterator[str]:
     if model.ladder is None:
         yield "The model is not calibrated here (weighmaster reference calibrate), so no variants stand beside them."
     else:
+        if any(rung.value < FLOOR_NATS for rung in model.ladder.rungs):
+            yield f"What is nearer than {FLOOR_NATS:g} stands at the left edge."
         yield (
             "Circles are faithful engines, crosses ways to serve the model that were degraded on purpose, "
             f"measured on {stamp(model.ladder.at)}. They were measured with {prompts_text(model.ladder, model.rows)}: "

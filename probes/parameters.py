@@ -6,6 +6,7 @@ object, and a schema), reasoning effort, `tool_choice` (none, required, named), 
 head of a long prompt. Model names and usage are read off all answers. Not streamed, under the names that OpenAI gives.
 Then `series` prompts each with a stop text, with two draws at `hot`, and at low and at high effort: so many it takes to
 compare with golden at alpha 0.001 (detector `faults`: 12 find what shows on 90% of the prompts).
+For each of the `fixed` parameters, which the model's vendor lets nobody change, its value and another one.
 Costs: 96 requests, about 5,000 tokens in and at most 17,600 out, of which 12,300 are for effort: models that do not
 think give a tenth of that.
 What can mislead it: models that do not do as they are told (controls make most of that `unknown`); endpoints that draw
@@ -15,9 +16,11 @@ Source: behaviour and not acceptance, since verifiers that look at the status ca
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from math import isfinite
 from typing import Any, ClassVar
 
+from monitor import fixed_values
 from monitor.capabilities import KEPT, capabilities, kept
 from monitor.ports import Client, ProbeContext, ProbeResult
 from monitor.results import Metric, Observation
@@ -59,7 +62,7 @@ class Parameters:
 
     kind: ClassVar[str] = "parameters"
     version: ClassVar[int] = 1
-    metrics: ClassVar[tuple[Metric, ...]] = (KEPT,)
+    metrics: ClassVar[tuple[Metric, ...]] = (KEPT, *fixed_values.METRICS)
 
     tokens: int = 48
     """Longest answer of most requests, tokens."""
@@ -71,6 +74,8 @@ class Parameters:
     """Temperature at which answers must differ."""
     series: int = 12
     """Prompts for each of three comparisons with golden (5 requests per prompt); 0: none."""
+    fixed: Mapping[str, float] = field(default_factory=dict)
+    """Values that the vendor has fixed, by their names in a request: `{temperature: 1.0, top_p: 0.95, n: 1}`."""
 
     def __post_init__(self) -> None:
         if min(self.tokens, self.thinking_tokens) < 16 or self.context_tokens < 100:
@@ -79,12 +84,14 @@ class Parameters:
             raise ValueError("`hot` must lie between 1 and 2")
         if not 0 <= self.series <= len(SUBJECTS):
             raise ValueError(f"`series` must lie between 0 and {len(SUBJECTS)}")
+        if "max_tokens" in self.fixed or not all(map(isfinite, self.fixed.values())):
+            raise ValueError("`fixed` takes numbers, and not `max_tokens`, which every request says")
 
     def requests(self, seed: int) -> tuple[Request, ...]:
         """Build the requests; `seed` chooses seeds and the long prompt."""
         rng = random.Random(f"parameters {seed}")  # noqa: S311  # a choice, not a secret
         own = (*self._cutting(), *self._drawing(rng), *self._formats(), *self._calling(), self._long(rng))
-        return (*own, *self._series(rng))
+        return (*own, *self._series(rng), *self._fixed())
 
     def cost(self) -> Cost:
         """What one run costs at most."""
@@ -164,6 +171,15 @@ class Parameters:
                     extra={"reasoning_effort": level},
                 )  # fmt: skip
 
+    def _fixed(self) -> Iterator[Request]:
+        """Requests that say one parameter and nothing else: another fixed one said wrongly would be refused too."""
+        for name, value in self.fixed.items():
+            for variant, said in (("default", value), ("other", fixed_values.another(name, value))):
+                own = name in {"temperature", "top_p"}
+                given: dict[str, Any] = {"temperature": None, "reasoning_off": False, "max_tokens": 16}
+                given |= {name: said} if own else {"extra": {name: int(said) if said == int(said) else said}}
+                yield self._ask(f"{fixed_values.FEATURE}/{variant}/{name}", "Say hello in one word.", **given)
+
     def _long(self, rng: random.Random) -> Request:
         code = str(rng.randrange(10_000, 100_000))
         lines = [f"The password is {code}. Remember it."]
@@ -175,11 +191,12 @@ class Parameters:
 
 
 def observe(exchanges: Sequence[Exchange]) -> tuple[Observation, ...]:
-    """Count the features that do what they say."""
+    """Count the features that do what they say, and the fixed parameters that are held."""
+    fixed = fixed_values.observed(exchanges)
     k, n = kept(capabilities(exchanges))
     if not n:
-        return (Observation(metric=KEPT.name, value=None, n=0, reason="no feature could be told"),)
-    return (Observation(metric=KEPT.name, value=k / n, n=n, k=k),)
+        return (Observation(metric=KEPT.name, value=None, n=0, reason="no feature could be told"), *fixed)
+    return (Observation(metric=KEPT.name, value=k / n, n=n, k=k), *fixed)
 
 
 PROBE = Parameters

@@ -44,7 +44,7 @@ def find_in_body(seen: Seen) -> Iterator[Found]:
 def find_in_usage(seen: Seen) -> Iterator[Found]:
     """Yield what is wrong with the counts of a complete answer."""
     usage = seen.exchange.usage
-    if usage is None and not seen.has("odd_type:usage"):
+    if not usage and not seen.has("odd_type:usage"):
         yield seen.found("usage_wrong", "usage", "missing")
         return
     flag = seen.has(*_USAGE)

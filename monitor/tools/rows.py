@@ -21,6 +21,7 @@ _TRANSPORT = frozenset({"model", "stream", "stream_options"})
 _FIELDS = frozenset({"messages", "tools", "tool_choice", "parallel_tool_calls", "temperature"})
 _CAPS = ("max_tokens", "max_completion_tokens")
 _LARGEST = 2**31
+_TOLD = 5  # mistakes
 _EXPECT: Mapping[str, Expect] = {"call": "call", "none": "none", "any": "any"}
 
 
@@ -35,7 +36,7 @@ def read_rows(text: str, name: str) -> tuple[Case, ...]:
     Raises
     ------
     UsageError
-        For the first line that is no request; the message names the line and what it lacks.
+        When lines are no requests; the message names the first of them and what they lack.
     """
     cases = tuple(_cases(text, name))
     if not cases:
@@ -48,13 +49,17 @@ def read_rows(text: str, name: str) -> tuple[Case, ...]:
 
 
 def _cases(text: str, name: str) -> Iterator[Case]:
+    mistakes: list[str] = []
     # Not splitlines(): JSON may hold U+2028 and other separators inside of strings.
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             try:
                 yield row_case(orjson.loads(line), f"{name}/{number}", prefix=name)
             except (orjson.JSONDecodeError, ValueError) as error:
-                raise UsageError(f"{name}, line {number}: {error}") from None
+                mistakes.append(f"line {number}: {error}")
+    if mistakes:
+        more = f"; and {len(mistakes) - _TOLD} lines more" if len(mistakes) > _TOLD else ""
+        raise UsageError(f"{name}, {'; '.join(mistakes[:_TOLD])}{more}")
 
 
 def row_case(row: Any, number: str, *, prefix: str) -> Case:

@@ -9,7 +9,8 @@ import pytest
 from monitor.capabilities import FEATURES, OF_ALL, capabilities
 from monitor.detectors.parameters import _LAYERS, CORE, ParametersKept
 from monitor.results import Evidence, Verdict
-from probes.parameters import Parameters
+from monitor.types import Exchange
+from probes.parameters import Parameters, observe
 from tests.detectors.made import AT
 from tests.faults.honest import Honest, evidence_of, measured
 
@@ -201,3 +202,41 @@ def test_the_probe_can_be_run_by_the_agent() -> None:
     client = Honest()
     asyncio.run(measured(client))
     assert {one.prompt_id for one in client.asked} == {one.prompt_id for one in Parameters().requests(1)}
+
+
+@pytest.mark.parametrize(
+    ("refuses", "reject", "accept"),
+    [({"temperature": {0.5}, "top_p": {0.475}, "n": {2}}, (3, 3), (3, 3)), ({"n": {1, 2}}, (1, 3), (2, 3)),
+     ({}, (0, 3), (3, 3))],
+)  # fmt: skip
+async def test_fixed_parameters(refuses: dict[str, set[float]], reject: Any, accept: Any) -> None:
+    """Oracle: the values that the played endpoint refuses. Each request says one parameter and no other."""
+    probe = Parameters(fixed={"temperature": 1.0, "top_p": 0.95, "n": 1}, series=0)
+    asked = [one for one in probe.requests(1) if one.prompt_id.startswith("fixed/")]
+    said = [{"temperature": one.temperature, "top_p": one.top_p, **one.extra} for one in asked]
+    assert [{name: value for name, value in one.items() if value is not None} for one in said] == [
+        {"temperature": 1.0}, {"temperature": 0.5}, {"top_p": 0.95}, {"top_p": 0.475}, {"n": 1}, {"n": 2}]  # fmt: skip
+    refused = [any(one.get(name) in values for name, values in refuses.items()) for one in said]
+    answers = tuple(
+        Exchange(exchange_id=str(at), run_id="r", request=one, outcome="http_4xx" if refused[at] else "ok")
+        for at, one in enumerate(asked)
+    )
+    found = {one.metric: (one.k, one.n) for one in observe(answers)}
+    assert (found["fixed_reject_rate"], found["fixed_accept_rate"]) == (reject, accept)
+    assert found["fixed_error_rate"] == (0, 6)
+
+
+def test_a_busy_endpoint_holds_and_breaks_no_fixed_parameter() -> None:
+    asked = [one for one in Parameters(fixed={"n": 1}).requests(1) if one.prompt_id.startswith("fixed/")]
+    busy = tuple(
+        Exchange(exchange_id=str(at), run_id="r", request=one, outcome="http_5xx") for at, one in enumerate(asked)
+    )
+    found = {one.metric: (one.k, one.n, one.value) for one in observe(busy)}
+    assert found["fixed_error_rate"] == (2, 2, 1.0)
+    assert found["fixed_reject_rate"] == found["fixed_accept_rate"] == (None, 0, None)
+
+
+@pytest.mark.parametrize("fixed", [{"max_tokens": 5}, {"temperature": float("nan")}])
+def test_fixed_values_that_make_no_sense_are_refused(fixed: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match="`fixed` takes numbers"):
+        Parameters(fixed=fixed)

@@ -7,7 +7,7 @@ import pytest
 
 from jobs.pipeline import Judged, Probed
 from jobs.terminal import show_verdicts
-from jobs.verdict_table import reasons, row
+from jobs.verdict_table import matrix, reasons, row
 from monitor.detectors.logprob_fidelity import DETECTOR as FIDELITY
 from monitor.detectors.parameters import ParametersKept
 from tests.detectors.made import AT, endpoint
@@ -24,6 +24,19 @@ async def test_the_capabilities_are_shown_where_nothing_else_is_known(capsys: py
     assert reasons(shown)[1].startswith("parameters pass: 14 of 17 features do what they say; ignored: n; refused:")
     show_verdicts([shown], Path("out"), as_json=False)
     assert "parameters pass: 14 of 17" in capsys.readouterr().err
+
+
+async def test_the_matrix_of_the_probe_parameters_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    record = await measured(Honest(ignores=frozenset({"n"})))
+    verdicts = (ParametersKept().run(evidence_of(record), at=AT, rng=np.random.default_rng(0)),)
+    probed = Probed(endpoint=endpoint(), records=(record,), captures=((),))
+    shown = row(Judged(probed=probed, views={}, verdicts=verdicts))
+    assert shown["status"] == "pass"
+    assert len(matrix(shown)) == 17
+    show_verdicts([shown], Path("out"), as_json=False)
+    told = capsys.readouterr().err
+    assert "n ignored: 1 choices, 2 asked for" in told
+    assert "stop kept: " in told
 
 
 def test_a_clear_result_is_one_line() -> None:

@@ -96,8 +96,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def config(folder: Path) -> Config:
-    """Three endpoints with the tiny model as reference."""
+    """Five endpoints with the tiny model. One request at a time: the weights that one varied are put back behind it."""
     text = f"""
+agent: {{concurrency: 1}}
 references: {{golden: {{path: {folder}, device: cpu}}}}
 endpoints:
   - {{name: a/one, base_url: 'http://127.0.0.1:1/v1', model: m, reference: golden}}

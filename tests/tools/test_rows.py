@@ -102,3 +102,11 @@ def test_mistakes_name_the_line_and_the_remedy(text: str, words: str) -> None:
     with pytest.raises(UsageError, match="s") as raised:
         read_rows(text, "s")
     assert words in str(raised.value)
+
+
+def test_all_mistakes_are_told_or_counted() -> None:
+    with pytest.raises(UsageError) as raised:
+        read_rows("{}\n" * 7, "s")
+    told = str(raised.value)
+    assert [f"line {at}: `messages` is missing" in told for at in range(1, 8)] == [True] * 5 + [False] * 2
+    assert told.endswith("; and 2 lines more")
