@@ -39,16 +39,19 @@ TRADES = (
 """Price against fidelity, price against speed, speed against fidelity."""
 
 
+def lead(model: c.ModelComparison) -> Markup:
+    """Whom to choose, and what was asked."""
+    first = tag("p", data(advice(model), most=600), class_="wm-advice")
+    return joined([first, tag("p", data(scope(model), most=600), class_="wm-soft")])
+
+
 def words(model: c.ModelComparison) -> Markup:
-    """Whom to choose, what was asked, and the sentences in their groups, as the report has them."""
+    """The sentences in their groups, as the report has them."""
     groups = [
         piece for one in sections(model)
         for piece in (tag("h4", one.title), tag("ul", *(tag("li", data(line, most=1200)) for line in one.sentences)))
     ]  # fmt: skip
-    first = tag("p", data(advice(model), most=600), class_="wm-advice")
-    scoped = tag("p", data(scope(model), most=600), class_="wm-soft")
-    said = tag("div", *groups, class_="wm-words", tabindex=0, role="region", aria_label="In words")
-    return joined([first, scoped, said])
+    return tag("div", *groups, class_="wm-words", tabindex=0, role="region", aria_label="In words")
 
 
 def ordered(model: c.ModelComparison, by: str) -> list[c.Row]:
@@ -89,7 +92,7 @@ def _estimate(row: c.Row, one: c.Measure, n_endpoints: int) -> Markup:
     """Value, interval, k of n and place below each other; or why there is none."""
     found, place = row.estimates[one.name], row.places.get(one.name)
     if found.value is None:
-        return tag("td", DASH, tag("br"), tag("span", data(found.reason or "", most=80), class_="wm-soft"))
+        return tag("td", DASH, tag("br"), tag("span", data(found.reason or "", most=200), class_="wm-soft"))
     notes = (cells.ends(one, found), cells.counted(found), cells.shown_place(place, n_endpoints))
     value: Child = cells.value(one, found)
     if found.verdict_id:
@@ -101,14 +104,23 @@ def _estimate(row: c.Row, one: c.Measure, n_endpoints: int) -> Markup:
 
 
 def served_table(model: c.ModelComparison) -> Markup:
-    """What an identification says is served, or why nothing is known."""
-    heads = ("Endpoint", "Declared", "Identified", "Posterior", "Served so", "Judged", "Remark")
-    rows: list[list[Child]] = [
-        [data(one.endpoint, most=80), data(one.declared, most=40), data(one.served, most=80), one.posterior, one.share,
-         one.judged, data(one.remark, most=300)]
-        for one in map(served, model.rows)
+    """Who serves what: identified or why not, how far from golden, since when, and the way out; as the report opens."""
+    heads = ("Endpoint", "Identified", "From golden", "Wrong since", "To switch", "Judged", "Remark")
+    return table(heads, [_served(model, row) for row in model.rows], label="What is served", cards=True)
+
+
+def _served(model: c.ModelComparison, row: c.Row) -> list[Child]:
+    one = served(row)
+    sure = "" if one.posterior == DASH else f"posterior {one.posterior}"
+    notes = "; ".join(note for note in (sure, one.share) if note not in {"", DASH})
+    declared = tag("span", chip(row.status), f" {row.status}, declares ", data(one.declared, most=40), class_="wm-note")
+    name = link("endpoint", data(one.endpoint, most=80), name=one.endpoint)
+    return [
+        tag("th", name, tag("br"), declared, scope="row"),
+        tag("td", data(one.served, most=80), *((tag("br"), tag("span", notes, class_="wm-soft")) if notes else ())),
+        cells.far(row), cells.wrong_since(row), data(cells.way_out(model, row), most=120), one.judged,
+        data(one.remark, most=300),
     ]  # fmt: skip
-    return table(heads, rows, label="What is served", cards=True)
 
 
 def plot(model: c.ModelComparison, trade: Trade) -> ChartLike | None:

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from dashboard.areas import Area, AreaCell, Standings, area_cell
 from dashboard.incident_view import name_of
-from dashboard.markup import Markup, data, joined, link, tag
+from dashboard.markup import Markup, as_cards, data, joined, link, tag
 from dashboard.sparkline import sparkline
 from dashboard.store_reader import EndpointNow
 from dashboard.view import metric_text, overall_mark
@@ -28,7 +28,7 @@ def grid(endpoints: Sequence[EndpointNow], areas: Sequence[Area], standings: Sta
     titles = (tag("th", one.title, scope="col", title=one.question) for one in areas)
     heads = [tag("th", "Endpoint", scope="col"), *titles]
     rows = [_row(one, areas, standings, now) for one in endpoints]
-    table = tag("table", tag("thead", tag("tr", *heads)), tag("tbody", *rows), class_="cards")
+    table = as_cards(tag("table", tag("thead", tag("tr", *heads)), tag("tbody", *rows)))
     return tag("div", table, class_="wm wm-grid", tabindex=0, role="region", aria_label="Endpoints by area")
 
 

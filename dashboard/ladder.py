@@ -13,7 +13,8 @@ from monitor.comparison_marks import Kind, limits, on_ladder
 from monitor.comparison_weights import FLOOR_NATS
 from monitor.results import Verdict
 
-ROW_PX = 26
+ROW_PX = 32
+"""Two lines: a name, and its number below. Beside the marks numbers would run into the limits, or off a phone."""
 ENDPOINT, FAITHFUL, DEGRADED, LIMIT = "endpoint", "faithful", "degraded", "limit"
 _LOOKS = {
     ENDPOINT: (BLUE, "diamond"), FAITHFUL: (GREEN, "circle"), DEGRADED: (RED, "cross"), LIMIT: (GRAY, "square"),
@@ -59,7 +60,7 @@ def _row(name: str, kind: str, value: float, low: float | None, high: float | No
     ends = (value, value if low is None else low, value if high is None else high)
     drawn = [max(FLOOR_NATS, end) for end in ends]
     ends_text = "" if low is None or high is None else f" [{bare(low, 'nats')}, {bare(high, 'nats')}]"
-    text = f"{bare(value, 'nats')}{ends_text}"  # short: on a phone it stands in what is left beside the mark
+    text = f"{bare(value, 'nats')}{ends_text}"
     places = dict(zip(("value", "low", "high"), drawn, strict=True))
     return {"name": name[:60], "kind": kind, "text": text, "hollow": False, "nats": value, **places}
 
@@ -67,14 +68,16 @@ def _row(name: str, kind: str, value: float, low: float | None, high: float | No
 def _drawn(rows: Sequence[Row], *, shaded: bool) -> ChartLike:
     rows = sorted(rows, key=lambda row: (float(row["nats"]), row["name"]))
     spread = [end for row in rows for end in (row["low"], row["high"])]
-    low, high = min(spread) / 2, max(spread) * 150  # room for the words on the right
+    low, high = min(spread) / 2, max(spread) * 2
     kinds = [kind for kind in _LOOKS if any(row["kind"] == kind for row in rows)]
     x = alt.X(
         "value:Q", title="KL to golden, nats (log)", scale=alt.Scale(type="log", domain=[low, high], nice=False),
         axis=alt.Axis(values=log_ticks(low, high), format="~g"),
     )  # fmt: skip
-    names = list(dict.fromkeys(row["name"] for row in rows))
-    y = alt.Y("name:N", sort=names, title=None, axis=alt.Axis(labelLimit=180))
+    rows = [row | {"label": f"{row['name']}\n{row['text']}".strip()} for row in rows]
+    labels = list(dict.fromkeys(row["label"] for row in rows))
+    lines = alt.Axis(labelLimit=180, labelExpr="split(datum.value, '\\n')", labelLineHeight=13)
+    y = alt.Y("label:N", sort=labels, title=None, axis=lines)
     base = inline(rows).encode(
         y=y,
         tooltip=[alt.Tooltip("name:N"), alt.Tooltip("kind:N"), alt.Tooltip("text:N", title="KL")],
@@ -97,5 +100,4 @@ def _drawn(rows: Sequence[Row], *, shaded: bool) -> ChartLike:
         own.mark_rect(color=BLUE, opacity=0.14).encode(x=alt.X("low:Q"), x2="high:Q"),
         *intervals,
         base.mark_point(filled=True, size=90, opacity=1).encode(x=x, shape=shape, **hollowed("kind", scale, legend)),
-        base.mark_text(align="left", dx=9, color=GRAY).encode(x=alt.X("high:Q"), text="text:N"),
     ).properties(height=alt.Step(ROW_PX))  # fmt: skip

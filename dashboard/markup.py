@@ -5,6 +5,7 @@ through `st.html`, which sanitises it once more (DOMPurify) and runs no scripts.
 """
 
 import base64
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -16,6 +17,9 @@ MOST_CHARS = 4000
 _PICTURES = {code: chr(0x2400 + code) for code in range(32) if chr(code) not in "\t\n"} | {127: "\u2421"}
 _VOID = frozenset({"br", "img", "rect", "circle", "polyline"})
 _SVG = "http://www.w3.org/2000/svg"
+
+_ELEMENT = re.compile(r"<(table|thead|tbody|tr|th|td)((?: [^<>]*)?)>")
+_ROLES = {"table": "table", "thead": "rowgroup", "tbody": "rowgroup", "tr": "row", "td": "cell"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +72,8 @@ def picture(drawing: Markup, *, alt: str) -> Markup:
 def table(heads: Sequence[str], rows: Iterable[Iterable[Child]], *, label: str, cards: bool = False) -> Markup:
     """A table in a box that scrolls when it is too large. Cells that are no ``td`` or ``th`` yet become ``td``.
 
-    With `cards` each row becomes a card on a phone, its cells under the names of their columns.
+    With `cards` each row becomes a card on a phone, its cells under the names of their columns. Roles say that it
+    stays a table: what is laid out as blocks is none any more to a screen reader.
     """
     body = [[_titled(_cell(one, "td"), head) for one, head in zip(row, heads, strict=True)] for row in rows]
     numeric = {place for row in body for place, one in enumerate(row) if ' class="num"' in one.text[:200].split(">")[0]}
@@ -76,7 +81,7 @@ def table(heads: Sequence[str], rows: Iterable[Iterable[Child]], *, label: str, 
         _cell(one, "th", scope="col", class_="num" if place in numeric else None) for place, one in enumerate(heads)
     ]
     inside = tag("thead", tag("tr", *titles)), tag("tbody", *(tag("tr", *row) for row in body))
-    made = tag("table", *inside, class_="cards" if cards else None)
+    made = as_cards(tag("table", *inside)) if cards else tag("table", *inside)
     return tag("div", made, class_="wm wm-tall", tabindex=0, role="region", aria_label=label)
 
 
@@ -88,6 +93,19 @@ def figures(*texts: str) -> list[Markup]:
 def _cell(child: Child, name: str, **attributes: str | None) -> Markup:
     made = isinstance(child, Markup) and child.text.startswith(("<td", "<th"))
     return child if made and isinstance(child, Markup) else tag(name, child, **attributes)
+
+
+def as_cards(made: Markup) -> Markup:
+    """A table whose rows become cards on a phone, with the role of each element written out.
+
+    No text can be taken for an element: `tag` alone makes those, everything else is escaped.
+    """
+    named = _ELEMENT.sub(lambda found: f'<{found[1]} role="{_role(found[1], found[2])}"{found[2]}>', made.text)
+    return Markup(named.replace("<table", '<table class="cards"', 1))
+
+
+def _role(name: str, attributes: str) -> str:
+    return ("rowheader" if 'scope="row"' in attributes else "columnheader") if name == "th" else _ROLES[name]
 
 
 def _titled(cell: Markup, head: str) -> Markup:

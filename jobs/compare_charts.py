@@ -44,6 +44,8 @@ class _Scale:
     ticks: Sequence[float]
     unit: str
     title: str
+    holds: float | None = None
+    """The tick at which all that is less stands too."""
 
 
 def forest(model: ModelComparison, measure: Measure, layout: Layout = WIDE) -> Markup:
@@ -92,8 +94,9 @@ def _logarithmic(marks: Sequence[Mark], lines: Sequence[Line]) -> _Scale:
     def place(value: float) -> float:
         return (math.log10(max(value, 10.0**low)) - low) / (high - low)
 
-    return _Scale(place=place, ticks=[10.0**power for power in range(low, high + 1)], unit="",
-                  title="nats from golden, logarithmic: left is nearer")  # fmt: skip
+    ticks = [10.0**power for power in range(low, high + 1)]
+    return _Scale(place=place, ticks=ticks, unit="", title="nats from golden, logarithmic: left is nearer",
+                  holds=ticks[0] if min(values, default=ticks[0]) < ticks[0] else None)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +125,7 @@ class _Picture:
             yield f'<line class="grid" x1="{x}" x2="{x}" y1="{top - 6}" y2="{bottom}"/>'
             if number % every == 0:
                 label = bare(tick, self.scale.unit) if self.scale.unit else f"{tick:g}"
-                yield self._words(float(x), bottom + 16, label)
+                yield self._words(float(x), bottom + 16, f"≤ {label}" if tick == self.scale.holds else label)
         yield self._words(self.layout.left + self.layout.width / 2, bottom + 36, self.scale.title)
 
     def _words(self, middle: float, y: int, text: str) -> str:
@@ -152,8 +155,9 @@ class _Picture:
     def _labels(self, mark: Mark, y: int) -> str:
         to, name, value = self.layout, _text(_short(mark.name, self.layout.label)), _text(mark.text)
         if to.stacked:
-            end = to.left + to.width
+            end, wide = to.left + to.width, len(mark.text) * _CHARACTER + 6
             return (
+                f'<rect class="ground" x="{end - wide:.1f}" y="{y - 24}" width="{wide:.1f}" height="16"/>'
                 f'<text x="{to.left}" y="{y - 12}">{name}</text>'
                 f'<text class="value" x="{end}" y="{y - 12}" text-anchor="end">{value}</text>'
             )

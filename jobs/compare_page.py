@@ -97,7 +97,7 @@ def _known(comparison: Comparison) -> dict[str, Any]:
         "rests_on": cells.rests_on, "incident_title": incident_title,
         "order_text": order_text, "span": span_text, "stamp": stamp, "effect": cells.effect,
         "threshold": cells.threshold, "change": cells.change, "percent": cells.percent, "times": cells.times,
-        "thousand": cells.thousand, "billed": cells.billed,
+        "thousand": cells.thousand, "tokens": cells.tokens, "billed": cells.billed,
         "money": cells.money, "outcomes": cells.outcomes, "rungs": cells.rungs,
         "examples": cells.examples, "fault": cells.fault,
         "far": cells.far, "wrong_since": cells.wrong_since, "way_out": cells.way_out, "switches": cells.switches,

@@ -48,10 +48,15 @@ def _metrics(thing: Any) -> str:
 def _fields(thing: Any) -> str:
     described = _field_docs(thing)
     rows = [
-        f"| `{field.name}` | `{field.default}` | {described.get(field.name, '')} |"
+        f"| `{field.name}` | `{_default(field)}` | {described.get(field.name, '')} |"
         for field in dataclasses.fields(thing)
     ]
     return "\n".join(["| setting | default | meaning |", "|---|---|---|", *rows]) if rows else ""
+
+
+def _default(field: "dataclasses.Field[Any]") -> Any:
+    """The default as it is written; a made one would stand there with its address, another one at every call."""
+    return field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
 
 
 def _field_docs(thing: Any) -> dict[str, str]:

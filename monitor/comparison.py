@@ -96,7 +96,7 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Since:
-    """From when an endpoint has failed or been suspect, by the ``n_bad`` verdicts of the ``detector`` that saw it first.
+    """From when an endpoint has failed or been suspect: ``n_bad`` verdicts of the ``detector`` that saw it first.
 
     It began after ``last_good_at``, the last pass of any that tells of this fault (None: none in the window), and not
     later than ``first_bad_at``.

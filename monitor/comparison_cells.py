@@ -234,8 +234,8 @@ def switch_note(model: ModelComparison) -> str:
     if known:
         parts.append(
             "1,000 requests: the same questions to both, as they were asked here, at the prompt and output tokens that "
-            "each of the two reports for them (tokens a request: prompt + output). Each line has a mix of questions of its "
-            "own, so the same endpoint does not cost the same in all."
+            "each of the two reports for them (tokens a request: prompt + output). Each line has a mix of questions of "
+            "its own, so the same endpoint does not cost the same in all."
         )
     if any(not size.reported for size in known):
         parts.append(

@@ -65,14 +65,16 @@ def _what(row: Row) -> str:
     declared = row.endpoint.precision or "full precision, as nothing else is declared"
     causes = ", ".join(row.causes)
     if is_over_quantised(row) and row.identified is not None:
-        return f"is over-quantised: it declares {declared} and serves {row.identified.name}{bits_text(row.identified.name)}"
+        name = row.identified.name
+        return f"is over-quantised: it declares {declared} and serves {name}{bits_text(name)}"
     prompt = prompt_fault(row.verdicts)
     if prompt is not None:
         return f"does not serve what it declares ({declared}): {prompt}"
     if is_routed(row) and row.identified is not None:
         name = row.identified.name
-        served = f"serves a part of its requests with other weights than it declares ({declared}): {name}{bits_text(name)}"
-        return f"is over-quantised in part: it {served}" if is_precision(name) else served
+        lead = "is over-quantised in part: it " if is_precision(name) else ""
+        part = f"serves a part of its requests with other weights than it declares ({declared}): "
+        return f"{lead}{part}{name}{bits_text(name)}"
     if "weights" in causes:
         return f"does not serve the weights that it declares ({declared})"
     return f"does not serve what it declares ({declared}): {causes or 'cause unknown'}"

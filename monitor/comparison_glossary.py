@@ -1,7 +1,7 @@
 """Words of a report that not everybody knows: those that stand in it, with what they mean."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from monitor.comparison import Comparison
 from monitor.comparison_causes import MEANINGS
@@ -35,7 +35,10 @@ _TERMS = (
     ("fidelity", "detector: joins the evidence on what is served over all runs"),
     ("faults", "detector: does a complete answer break the protocol?"),
     ("shape", "detector: are answers longer, looped or mixed, beside earlier ones or golden's?"),
-    ("identify", "detector: which known way to change the weights explains the answers?"),
+    (
+        "identify",
+        "detector: which known way to change the weights explains the answers, their text where logprobs are missing?",
+    ),
     ("logprob_fidelity", "detector: how far are next-token probabilities from golden's?"),
     ("logprob_history", "detector: have probabilities changed since earlier runs?"),
     ("speed_shift", "detector: has the endpoint become slower or faster?"),
@@ -52,8 +55,17 @@ def glossary(comparison: Comparison) -> list[tuple[str, str]]:
         *((one.name, f"{one.title}: {one.symptom}") for one in CATALOGUE),
     )  # fmt: skip
     found = [(term, meaning) for term, meaning in terms if re.search(rf"(?<![\w-]){re.escape(term)}\b", text)]
-    return [*found, *schemes_in(text), *((place, "the place from which was asked, as configured (`vantage`)")
+    return [*found, *_merged(schemes_in(text)), *((place, "the place from which was asked, as configured (`vantage`)")
                       for place in comparison.vantages)]  # fmt: skip
+
+
+def _merged(schemes: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Names that are spelled in two ways stand together: ``f16, F16``."""
+    spelled: dict[tuple[str, str], list[str]] = {}
+    for name, meaning in schemes:
+        spelled.setdefault((name.lower(), meaning), []).append(name)
+    for (_, meaning), names in spelled.items():
+        yield ", ".join(names), meaning
 
 
 def _texts(comparison: Comparison) -> Iterator[str]:

@@ -74,8 +74,8 @@ def _of_fidelity(facts: Facts, kl: Estimate) -> Iterator[str]:
     told, audit = newest(facts, "logprob_fidelity"), newest(facts, "audit")
     if told is not None and told.status == "pass" and told.mde is not None and kl.high is not None:
         yield (
-            f"Its divergence is at most {kl.high:.2g} nats (end of the interval). Detection limit: one of "
-            f"{told.mde:.2g} nats or more would be called one with 80% probability; below that it may pass."
+            f"Its divergence is at most {kl.high:.2g} nats (end of the interval). Detection limit: {told.mde:.2g} "
+            "nats would be seen to be beyond what is tolerated with 80% probability; less may pass."
         )
     if kl.top_k is not None and kl.top_k < FULL_K:
         yield f"It lists {kl.top_k} alternatives per token: its divergence is a lower bound of that at {FULL_K}."

@@ -131,8 +131,8 @@ def _availability(facts: Facts) -> Estimate:
     sums = Sums(runs=tally.n_runs, n=tally.n, k=tally.good, nn=tally.nn, kk=tally.gg, nk=tally.ng)
     rate = wilson(tally.good, tally.n, design=design_effect(sums))
     return Estimate(
-        value=rate.value, low=rate.low, high=rate.high, n=tally.n, k=tally.good, counts="request", basis=_vantages(facts),
-        first_at=min((one.first_at for one in facts.probes), default=None),
+        value=rate.value, low=rate.low, high=rate.high, n=tally.n, k=tally.good, counts="request",
+        basis=_vantages(facts), first_at=min((one.first_at for one in facts.probes), default=None),
         last_at=max((one.last_at for one in facts.probes), default=None),
     )  # fmt: skip
 
@@ -145,7 +145,8 @@ def _timing(metric: str, single: str) -> Callable[[Facts], Estimate]:
             return _median(facts, by_run, "run", None if n >= FEWEST else f"{_runs(n)}: no interval")
         if by_request is None:
             return Estimate(value=None, reason="no valid measurement")
-        return _median(facts, by_request, "request", f"requests of {_runs(by_request.n_runs)}: says nothing of other hours")
+        few = f"requests of {_runs(by_request.n_runs)}: says nothing of other hours"
+        return _median(facts, by_request, "request", few)
 
     return made
 

@@ -40,7 +40,8 @@ def _cost(one: Switch) -> str:
     same = one.price_in_change_usd == one.price_out_change_usd == 0
     cost = "nothing more a token, the prices are the same" if same else " and ".join(prices)
     if None in (one.price_in_change_usd, one.price_out_change_usd):
-        return f"{cost}; the other price is not declared"
+        what = "prompt" if one.price_in_change_usd is None else "output"
+        return f"{cost}; a price of {what} tokens is not declared, so the whole cost is not known"
     if one.size_from is not None and one.size_to is not None and one.per_thousand_to_usd is not None:
         return (
             f"{cost}. For 1,000 requests as they were asked here that is {thousand_text(one)}, by the tokens that each "

@@ -104,7 +104,8 @@ def share_text(row: Row) -> str:
         return ""
     end = f"{found.share_high:.0%}"
     every = ", perhaps all," if end == "100%" != f"{found.share:.0%}" else ","
-    return f"{found.share:.0%} [{found.share_low:.0%}, {end}] of requests{every} from {plural(found.n_prompts, 'prompt')}"
+    share = f"{found.share:.0%} [{found.share_low:.0%}, {end}]"
+    return f"{share} of requests{every} from {plural(found.n_prompts, 'prompt')}"
 
 
 def bits_text(scheme: str) -> str:

@@ -82,7 +82,7 @@ def scope(model: ModelComparison) -> str:
     unknown = len(model.rows) - len(known)
     money += f" without {plural(unknown, 'endpoint')} of unknown price" if known and unknown else ""
     return (
-        f"{plural(len(model.rows), 'endpoint')} of {model.model} got {plural(n, 'request')} ({tokens:,} tokens"
+        f"{plural(len(model.rows), 'endpoint')} of {model.model} got {plural(n, 'request')} ({tokens:,} tokens reported"
         f"{money}), {when}, asked from {places}."
     )
 

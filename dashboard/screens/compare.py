@@ -8,7 +8,7 @@ import streamlit as st
 
 from dashboard import session
 from dashboard.axes import ChartLike
-from dashboard.compare_view import TRADES, Trade, limits, plot, rows_table, served_table, switch_table, words
+from dashboard.compare_view import TRADES, Trade, lead, limits, plot, rows_table, served_table, switch_table, words
 from dashboard.ladder import of_model
 from dashboard.markup import data, link, tag
 from dashboard.page import chart, draw, given, head, section
@@ -104,6 +104,10 @@ def _computed(_facts: Sequence[Facts], _ladders: Mapping[str, Ladder], name: str
 
 
 def _model(model: ModelComparison, found: Drawn) -> None:
+    draw(lead(model))
+    section("What is served", "Posterior: how sure it is that just this scheme is served. To switch: the cheapest "
+            "endpoint that passes, and what the same requests cost there.")  # fmt: skip
+    draw(served_table(model))
     draw(words(model))
     section("Side by side", "Intervals are 95 %. A place is told as a tie where the intervals allow no order. Numbers "
             "are of the whole window, but those that link to a verdict: these are of the newest.")  # fmt: skip
@@ -115,8 +119,6 @@ def _model(model: ModelComparison, found: Drawn) -> None:
     if by != VERDICT:
         st.caption(plain(f"{order(model, measure(by))}."))
     draw(rows_table(model, by))
-    section("What is served", "What an identification names; without one, why nothing is known.")
-    draw(served_table(model))
     _trades(found.trades)
     _ladder(model, found.ladder)
     if model.switches:

@@ -10,10 +10,21 @@ from jobs.compare_charts import forest, ladder
 from jobs.compare_documents import as_csv
 from jobs.compare_page import html, markdown, status_page
 from monitor.comparison import Comparison, ModelComparison, Row
-from monitor.comparison_cells import effect, far, fault, outcomes, rests_on, switch_note, way_out, wrong_since
+from monitor.comparison_cells import (
+    counted,
+    effect,
+    far,
+    fault,
+    outcomes,
+    rests_on,
+    switch_note,
+    tokens,
+    way_out,
+    wrong_since,
+)
 from monitor.comparison_endings import endings, endings_text
 from monitor.comparison_examples import FAR, example
-from monitor.comparison_facts import Bill, Facts, Tally
+from monitor.comparison_facts import Bill, Facts, Streak, Tally
 from monitor.comparison_figures import age_text, change_text, ratio_text
 from monitor.comparison_glossary import glossary
 from monitor.comparison_measures import measure
@@ -100,8 +111,8 @@ def test_certainty_is_never_rounded_up_anywhere() -> None:
         "above 0.999", "above 0.999", "0.96", "below 0.001"
     ]  # fmt: skip
     line = served(row_of(facts(), "bargain/m"))
-    assert (line.served, line.posterior) == ("Q4_0", "above 0.999")
-    assert line.share == "97% [82%, 100%] of requests, from 16 prompts"
+    assert (line.served, line.posterior) == ("Q4_0 (4 bits per weight)", "above 0.999")
+    assert line.share == "97% [82%, 100%] of requests, perhaps all, from 16 prompts"
     named = next(one for one in row_of(facts(), "bargain/m").verdicts if one.detector == "identify")
     assert effect(named) == "coarser: above 0.999"
     assert "posterior 1" not in html(compare(facts()))
@@ -119,7 +130,7 @@ def test_one_line_answers_who_how_far_since_when_and_what_a_switch_costs() -> No
     good = row_of(facts(), "acme/m")
     assert (wrong_since(good), way_out(model, good)) == ("–", "–")
     assert far(good) == "1e-05 nats [8e-06, 2e-05], tolerated"
-    assert far(row_of(misprompted(), "acme/m")) == "unknown: another prompt"
+    assert far(row_of(misprompted(), "acme/m")) == "not comparable: another prompt"
     page = html(compare(facts()))
     assert page.index("<h3>What is served</h3>") < page.index("<h4>Failing</h4>")
 
@@ -130,10 +141,14 @@ def test_an_endpoint_that_serves_some_requests_otherwise_is_told_as_that() -> No
     part = {**named.details, "share": 0.33, "share_low": 0.14, "share_high": 0.56}
     routed = replace(named, cause="routing: Q4_0", details=part)
     kl = next(one for one in second.verdicts if one.detector == "logprob_fidelity")
-    text = said_of([first, replace(second, verdicts=(kl, routed)), *others], "bargain/m")
+    found = [first, replace(second, verdicts=(kl, routed)), *others]
+    text = said_of(found, "bargain/m")
     assert "serves a part of its requests with other weights than it declares (bf16): Q4_0 (4 bits per weight)." in text
     assert "It serves so an estimated 33% [14%, 56%] of requests, from 16 prompts." in text
-    assert "over-quantised" not in text
+    assert text.startswith("bargain/m is over-quantised in part: it serves a part")
+    # The table has the word too, so that nobody has to know what a scheme is called.
+    assert served(row_of(found, "bargain/m")).remark == "over-quantised in part"
+    assert served(row_of(facts(), "bargain/m")).remark == "over-quantised"
 
 
 def test_full_precision_is_one_name_with_the_posterior_of_all_its_engines() -> None:
@@ -226,7 +241,7 @@ def test_eight_bit_within_the_tolerance_is_said_to_need_an_identification() -> N
     first, *others = facts()
     measured = replace(first, verdicts=(told("acme/m", "pass", 1e-5, 8e-6, 2e-5, mde=0.0021),))
     assert any(
-        "at most 2e-05 nats (end of the interval). Detection limit: one of 0.0021 nats" in one
+        "at most 2e-05 nats (end of the interval). Detection limit: 0.0021 nats would" in one
         for one in row_of([measured, *others], "acme/m").limits
     )
 
@@ -237,9 +252,53 @@ def test_since_says_by_whom_and_when_measuring_began() -> None:
         "began 2026-03-01 12:00 UTC, so how long before is not known."
     ) in said_of(facts(), "corner/m")
     assert (
-        "It began between 2026-03-01 13:00 UTC, when logprob_fidelity still passed, and 2026-03-01 15:00 UTC; it has "
-        "not passed since."
+        "It began between 2026-03-01 13:00 UTC, the last pass, and 2026-03-01 15:00 UTC, when logprob_fidelity first "
+        "found it; it has not passed since."
     ) in said_of(facts(), "bargain/m")
+
+
+def test_one_fault_has_one_beginning_whoever_saw_it_first() -> None:
+    """The incident of an identification opens with its first verdict: the summary may not say a later instant."""
+    first, second, *others = facts()
+
+    def told_past(**streaks: tuple[int | None, int]) -> str:
+        past = {
+            name: Streak(last_good_at=None if good is None else START + timedelta(hours=good),
+                         first_bad_at=START + timedelta(hours=bad), n_bad=1)
+            for name, (good, bad) in streaks.items()
+        }  # fmt: skip
+        return wrong_since(row_of([first, replace(second, past=past), *others], "bargain/m"))
+
+    assert told_past(logprob_fidelity=(None, 3), identify=(None, 2)) == "2026-03-01 14:00 UTC or before"
+    # One of them passed later than the other failed: what stands without a pass of any began after that.
+    assert told_past(logprob_fidelity=(4, 5), identify=(None, 2)) == "2026-03-01 17:00 UTC"
+    # A fault of another kind is no earlier beginning of this one.
+    assert told_past(logprob_fidelity=(None, 3), availability=(None, 1)) == "2026-03-01 15:00 UTC or before"
+
+
+def test_a_number_says_what_it_counts() -> None:
+    good = row_of(facts(), "acme/m").estimates
+    assert counted(good["kl"]) == "133 tokens"
+    assert counted(good["ttft_ms"]) == "8 runs"
+    assert counted(good["availability"]).endswith(" of 34")
+    assert "<small>n " not in html(compare(facts()))
+
+
+def test_tokens_that_nobody_counted_are_not_none() -> None:
+    first, *others = facts()
+    silent = replace(first, tokens_in=0, tokens_out=0, n_uncounted=34)
+    page = html(compare([silent, *others]))
+    assert '<td role="cell" data-label="tokens in">not reported</td>' in page
+    assert tokens(0, row_of(facts(), "dusk/m").spent) == "0"  # it was not asked: there is nothing to report
+
+
+def test_what_is_nearer_than_the_ladder_reaches_is_said_to_stand_at_its_edge() -> None:
+    exact = replace(LADDER, rungs=(replace(LADDER.rungs[0], name="torch", value=7e-12, low=6e-12, high=9e-12),))
+    near = compare(facts(), ladders={"smollm2": exact}).models[0]
+    assert "What is nearer than 1e-06 stands at the left edge." in ladder_text(near)
+    assert ">≤ 1e-06<" in ladder(near)
+    assert "left edge" not in ladder_text(compared(facts()))
+    assert "≤" not in ladder(compared(facts()))
 
 
 def test_the_stated_order_of_rows_is_the_real_one() -> None:
@@ -333,7 +392,7 @@ def test_a_value_without_an_interval_has_no_place_and_is_drawn_hollow() -> None:
     assert "ttft_ms" not in row.places
     picture = forest(compared([short, *others]), measure("ttft_ms"))
     assert picture.count("faint") == 1
-    assert "(no interval, n 2)" in picture
+    assert "(no interval, 2 runs)" in picture
 
 
 @pytest.mark.parametrize(

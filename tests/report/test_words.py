@@ -26,8 +26,8 @@ def test_a_reader_learns_who_how_much_how_sure_since_when_and_what_a_switch_cost
     assert "and surely above 0.02, from where on it fails." in text
     assert "on the ladder" not in text  # the identification names the scheme
     assert "Q4_0 explains its answers best (posterior above 0.999 after 16 prompts)." in text
-    assert "It serves so an estimated 97% [82%, 100%] of requests, from 16 prompts." in text
-    assert "It began between 2026-03-01 13:00 UTC, when logprob_fidelity still passed, and 2026-03-01 15:00 UTC" in text
+    assert "It serves so an estimated 97% [82%, 100%] of requests, perhaps all, from 16 prompts." in text
+    assert "It began between 2026-03-01 13:00 UTC, the last pass, and 2026-03-01 15:00 UTC" in text
     assert "To go from bargain/m to acme/m costs 0.10 USD more per million prompt tokens and 0.30 USD more" in text
 
 
@@ -151,7 +151,7 @@ def switch(**changes: Any) -> Switch:
 def test_a_switch_tells_what_is_known_and_what_is_not() -> None:
     assert switch_text(switch()).startswith("To go from a to b costs an unknown sum, since prices are not declared")
     half = switch_text(switch(price_in_change_usd=-0.05))
-    assert "costs 0.05 USD less per million prompt tokens; the other price is not declared" in half
+    assert "costs 0.05 USD less per million prompt tokens; a price of output tokens is not declared" in half
     same = switch_text(switch(price_in_change_usd=0.0, price_out_change_usd=0.0, blended_ratio=1.0))
     assert "costs nothing more a token, the prices are the same" in same
     faster = switch_text(switch(ttft_ratio=0.5, tps_ratio=2.0))
