@@ -136,7 +136,8 @@ def plot(model: c.ModelComparison, trade: Trade) -> ChartLike | None:
     legend = alt.Legend(orient="top", title=None)
     best = frontier([row for row in rows if not row["apart"]], x_of.better, y_of.better)
     told = {row["endpoint"] for row in best} if len(rows) > MOST_NAMED else {row["endpoint"] for row in rows}
-    named = inline([row for row in rows if row["endpoint"] in told or row["status"] in {"fail", "suspect"}])
+    named = [row for row in rows if row["endpoint"] in told or row["status"] in {"fail", "suspect"}]
+    named.sort(key=lambda row: float(row["x"]))
     base = inline(rows).encode(x=x, y=y)
     ends = ("x_low", "x_high", "y_low", "y_high")
     wide = inline([row for row in rows if all(row[end] is not None for end in ends[:2])]).encode(
@@ -156,7 +157,9 @@ def plot(model: c.ModelComparison, trade: Trade) -> ChartLike | None:
             tooltip=[alt.Tooltip("endpoint:N"), alt.Tooltip("status:N"), alt.Tooltip("x_text:N", title=x_of.title),
                      alt.Tooltip("y_text:N", title=y_of.title)],
         ),
-        named.mark_text(align="left", dx=9, dy=-9, color=GRAY, limit=150).encode(x=x, y=y, text="endpoint:N"),
+        # By turns above and below, from left to right: neighbours do not write over each other.
+        *(inline(named[place::2]).mark_text(align="left", dx=9, dy=dy, color=GRAY, limit=150).encode(
+            x=x, y=y, text="endpoint:N") for place, dy in enumerate((-9, 10))),
     ).properties(height=HEIGHT + 40)  # fmt: skip
 
 

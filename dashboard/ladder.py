@@ -76,7 +76,9 @@ def _drawn(rows: Sequence[Row], *, shaded: bool) -> ChartLike:
     )  # fmt: skip
     rows = [row | {"label": f"{row['name']}\n{row['text']}".strip()} for row in rows]
     labels = list(dict.fromkeys(row["label"] for row in rows))
-    lines = alt.Axis(labelLimit=180, labelExpr="split(datum.value, '\\n')", labelLineHeight=13)
+    lines = alt.Axis(
+        labelLimit=180, labelExpr="split(datum.value, '\\n')", labelLineHeight=13, labelOffset=-6, labelOverlap=False
+    )  # fmt: skip
     y = alt.Y("label:N", sort=labels, title=None, axis=lines)
     base = inline(rows).encode(
         y=y,

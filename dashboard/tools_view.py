@@ -1,10 +1,11 @@
 """Tool calls: runs of the probe ``tools`` -> funnel by layer and failures. No Streamlit."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from monitor.results import RunRecord
+from monitor.results import GoldenView, JudgedRun, RunRecord
 from monitor.stats.rates import Rate, wilson
+from monitor.tools.forms import with_template
 from monitor.tools.graded import Graded, grade
 from monitor.tools.layers import LAYERS, Layer, Symptom
 
@@ -38,10 +39,19 @@ class Failure:
     symptom: Symptom
 
 
-def graded_of(records: Sequence[RunRecord]) -> list[Graded]:
-    """All answers to tool cases that say something of the endpoint."""
-    made = [grade(one) for record in records for one in record.exchanges]
-    return [one for one in made if one is not None and one.scored]
+def graded_of(records: Sequence[RunRecord], judged: Sequence[JudgedRun] = ()) -> list[Graded]:
+    """All answers to tool cases that say something of the endpoint, with what its prompts tell as `tool_calls` sees it.
+
+    `judged` are golden's counts of those prompts, where there are any.
+    """
+    views = {view.exchange_id: view for run in judged for view in run.views}
+    return [one for record in records for one in _graded(record, views) if one.scored]
+
+
+def _graded(record: RunRecord, views: Mapping[str, GoldenView]) -> Sequence[Graded]:
+    """Run by run, as the detector compares prompts of one run."""
+    made = [grade(one) for one in record.exchanges]
+    return with_template([one for one in made if one is not None], views)
 
 
 def funnel(graded: Sequence[Graded]) -> list[Step]:
@@ -59,6 +69,17 @@ def failures(graded: Sequence[Graded]) -> list[Failure]:
     """Findings in the order of the layers, faults before remarks."""
     found = [Failure(graded=one, symptom=symptom) for one in graded for symptom in one.symptoms]
     return sorted(found, key=lambda one: (not one.symptom.is_fault, LAYERS.index(one.symptom.layer), one.symptom.name))
+
+
+def few_of_each(found: Sequence[Failure], most: int) -> list[Failure]:
+    """At most so many answers with one fault, in the same order: a frequent one does not hide the others."""
+    seen: dict[str, int] = {}
+    kept: list[Failure] = []
+    for one in found:
+        seen[one.symptom.name] = seen.get(one.symptom.name, 0) + 1
+        if seen[one.symptom.name] <= most:
+            kept.append(one)
+    return kept
 
 
 def named(found: Sequence[Failure]) -> list[tuple[Layer, str, bool, int]]:

@@ -125,7 +125,7 @@ class _Picture:
             yield f'<line class="grid" x1="{x}" x2="{x}" y1="{top - 6}" y2="{bottom}"/>'
             if number % every == 0:
                 label = bare(tick, self.scale.unit) if self.scale.unit else f"{tick:g}"
-                yield self._words(float(x), bottom + 16, f"≤ {label}" if tick == self.scale.holds else label)
+                yield self._words(float(x), bottom + 16, f"≤{label}" if tick == self.scale.holds else label)
         yield self._words(self.layout.left + self.layout.width / 2, bottom + 36, self.scale.title)
 
     def _words(self, middle: float, y: int, text: str) -> str:

@@ -9,6 +9,7 @@ from jobs.capture_bytes import read_bytes
 from monitor.errors import UsageError
 from monitor.types import Capture
 from monitor.wire.files import FORMATS, RECORDINGS, Recording, load, recording
+from monitor.wire.har_file import n_entries
 from monitor.wire.timing import since
 
 Close = Literal["none", "fin", "cut", "rst"]
@@ -113,11 +114,11 @@ def scripts_from(path: pathlib.Path, format: str | None = None) -> tuple[Script,
     if not path.exists():
         raise UsageError(f"{path}: not found: give a capture file, or a folder of them")
     if not path.is_dir():
-        return (_script(path, format or _format_of(path)),)
+        return _scripts(path, format or _format_of(path))
     files = [item for item in sorted(path.iterdir()) if item.is_file() and item.suffix[1:] in _BY_SUFFIX]
     if not files:
         raise UsageError(f"{path}: no capture files: name them with one of .{', .'.join(_BY_SUFFIX)}")
-    return tuple(_script(item, format or _format_of(item)) for item in files)
+    return tuple(script for item in files for script in _scripts(item, format or _format_of(item)))
 
 
 def _format_of(path: pathlib.Path) -> str:
@@ -126,11 +127,14 @@ def _format_of(path: pathlib.Path) -> str:
     return _BY_SUFFIX[path.suffix[1:]]
 
 
-def _script(path: pathlib.Path, format: str) -> Script:  # noqa: A002
+def _scripts(path: pathlib.Path, format: str) -> tuple[Script, ...]:  # noqa: A002
+    """The script of a file; of an HTTP archive one per entry."""
     data = read_bytes(path)
     try:
         if format in RECORDINGS:
-            return Script.from_recording(recording(data, format))
-        return Script.from_capture(load(data, format))
+            return (Script.from_recording(recording(data, format)),)
+        if format == "har":
+            return tuple(Script.from_capture(load(data, format, index=at)) for at in range(n_entries(data)))
+        return (Script.from_capture(load(data, format)),)
     except UsageError as error:
         raise UsageError(f"{path}: {error}") from None

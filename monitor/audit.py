@@ -93,9 +93,14 @@ def _decided(area: Area, verdicts: Sequence[Verdict]) -> bool:
 
 
 def _passes(verdict: Verdict) -> bool:
-    """Whether a pass holds at every look: a detector whose interval is for one look says ``log_e_below`` besides."""
-    below = verdict.details.get("log_e_below")
-    return verdict.status == "pass" and (below is None or below >= PASS_NATS)
+    """Whether a pass holds at every look.
+
+    A detector whose interval is for one look says besides what holds at every look: ``log_e_below``, and the end
+    ``anytime_high`` of the interval that is shown, which must not lie beyond the tolerance either.
+    """
+    below, high = verdict.details.get("log_e_below"), verdict.details.get("anytime_high")
+    within = high is None or verdict.threshold is None or high <= verdict.threshold
+    return verdict.status == "pass" and (below is None or below >= PASS_NATS) and within
 
 
 def level_of(evidence: Evidence) -> Level | None:

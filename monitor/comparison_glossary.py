@@ -60,11 +60,11 @@ def glossary(comparison: Comparison) -> list[tuple[str, str]]:
 
 
 def _merged(schemes: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """Names that are spelled in two ways stand together: ``f16, F16``."""
-    spelled: dict[tuple[str, str], list[str]] = {}
+    """Names of the same stand together: ``f16, F16``."""
+    named: dict[str, list[str]] = {}
     for name, meaning in schemes:
-        spelled.setdefault((name.lower(), meaning), []).append(name)
-    for (_, meaning), names in spelled.items():
+        named.setdefault(meaning, []).append(name)
+    for meaning, names in named.items():
         yield ", ".join(names), meaning
 
 

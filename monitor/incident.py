@@ -13,7 +13,7 @@ class Incident:
     first one first; ``causes`` all that were named, ``told`` those of them that were told. ``effect`` with ``low`` and
     ``high`` in ``unit``, ``n`` and ``threshold`` are the newest figures of the first rule. ``muted`` says why nobody is
     told, ``detected_at`` when the rule fired, ``announced_at`` when it was told first, ``told_at`` when last.
-    ``vantages`` are the places that saw it.
+    ``vantages`` are the places that saw it, ``endpoints`` those that it concerns where no single one is at fault.
     """
 
     incident_id: str
@@ -43,3 +43,4 @@ class Incident:
     told_at: datetime | None = None
     told: tuple[str, ...] = ()
     vantages: tuple[str, ...] = ()
+    endpoints: tuple[str, ...] = ()

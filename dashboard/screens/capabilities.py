@@ -126,7 +126,7 @@ def _history(endpoint: EndpointNow) -> None:
          tag("td", _changed(name, past))]
         for name in names
     ]  # fmt: skip
-    draw(table(("Feature", "Standing", "Told from", "Changed"), rows, label="Capabilities now"))
+    draw(table(("Feature", "Standing", "Told from", "Changed"), rows, label="Capabilities now", cards=True))
     section("History", "Oldest on the left; one column per look.")
     looks = past[::-1]
     heads = ("Feature", *(f"{one.at:%m-%d %H:%M}" for one in looks))

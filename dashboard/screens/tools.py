@@ -12,10 +12,10 @@ from dashboard.page import chosen_endpoint, draw, section
 from dashboard.raw_exchange import Kept, raw
 from dashboard.screen import Screen, show
 from dashboard.store_reader import EndpointNow
-from dashboard.tools_view import DEFINITIONS, Failure, Step, failures, funnel, graded_of, named
+from dashboard.tools_view import DEFINITIONS, Failure, Step, failures, few_of_each, funnel, graded_of, named
 from dashboard.words import plain, rate, stamp
 from monitor.errors import UsageError
-from monitor.results import RunRecord
+from monitor.results import JudgedRun, RunRecord
 from monitor.tools.shown import bytes_of
 from monitor.wire.capture_file import load_capture
 
@@ -24,6 +24,8 @@ SCREEN = Screen(title="Tools", question="Do tool calls work?", order=5, every_s=
 # Newest runs of the probe that are shown together.
 RUNS = 3
 MOST = 100
+# Answers that are shown of one fault; all can be picked below.
+EACH = 4
 DETECTORS = ("tool_calls", "faults")
 
 
@@ -32,6 +34,13 @@ class Runs:
     """Runs of an endpoint, newest first."""
 
     records: tuple[RunRecord, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Golden:
+    """What the golden side says of the runs behind a verdict."""
+
+    judged: tuple[JudgedRun, ...]
 
 
 def main() -> None:
@@ -43,7 +52,7 @@ def main() -> None:
     records = session.ask(
         Runs, "runs", slow=True, endpoint=endpoint.endpoint, probe="tools", limit=str(RUNS)
     ).records  # fmt: skip
-    graded = graded_of(records)
+    graded = graded_of(records, _golden(endpoint))
     if not graded:
         st.caption("No run of the probe `tools` yet. Configure it, or ask now:")
         st.code(f"weighmaster probe {endpoint.endpoint} --kind tools", language=None, wrap_lines=True)
@@ -53,6 +62,13 @@ def main() -> None:
     st.caption(f"{len(graded)} answers of {len(records)} runs, {when}")
     draw(_funnel(funnel(graded), len(graded)))
     _failures(failures(graded))
+
+
+def _golden(endpoint: EndpointNow) -> tuple[JudgedRun, ...]:
+    """Golden's counts of the prompts that the newest verdict on tool calls compared."""
+    told = next((one for one in endpoint.verdicts if one.detector == DETECTORS[0]), None)
+    found = session.maybe(Golden, "evidence", slow=True, verdict=told.verdict_id) if told is not None else None
+    return found.judged if found is not None else ()
 
 
 def _verdicts(endpoint: EndpointNow) -> None:
@@ -72,7 +88,7 @@ def _funnel(steps: Sequence[Step], n: int) -> Markup:
         for step in steps
     ]
     heads = ("Layer", "Answers that got past it", "k of n", "share", "95 % interval", "lost here")
-    return table(heads, rows, label="Answers by layer")
+    return table(heads, rows, label="Answers by layer", cards=True)
 
 
 def _ends(step: Step) -> str:
@@ -95,9 +111,10 @@ def _failures(found: Sequence[Failure]) -> None:
         ]
         for layer, name, counts, n in named(found)
     ]
-    draw(table(("Layer", "Fault", "Counts", "Answers"), rows, label="Faults by layer"))
-    rows = [_finding(one) for one in found[:MOST]]
-    draw(table(("Layer", "Fault", "Case", "Form", "Shown by"), rows, label="Findings"))
+    draw(table(("Layer", "Fault", "Counts", "Answers"), rows, label="Faults by layer", cards=True))
+    st.caption(f"Up to {EACH} answers with each:")
+    rows = [_finding(one) for one in few_of_each(found, EACH)]
+    draw(table(("Layer", "Fault", "Case", "Form", "Shown by"), rows, label="Findings", cards=True))
     known = {f"{one.graded.exchange.exchange_id} {one.symptom.name}": one for one in found[:MOST]}
     picked = st.selectbox("The bytes of", list(known), key="finding")
     _bytes(known[picked])
@@ -106,7 +123,12 @@ def _failures(found: Sequence[Failure]) -> None:
 def _finding(one: Failure) -> list[Markup]:
     texts = data(one.symptom.name, most=80), data(one.graded.case.case_id, most=60)
     name, case = (tag("td", text) for text in texts)
-    shown = tag("td", data(one.symptom.shown, most=300), class_="wm-code")
+    said = (
+        data(one.symptom.shown, most=300)
+        if one.symptom.shown.strip()
+        else tag("span", "it said nothing", class_="wm-soft")
+    )
+    shown = tag("td", said, class_="wm-code")
     return [tag("td", one.symptom.layer), name, case, tag("td", one.graded.form), shown]
 
 

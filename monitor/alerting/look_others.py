@@ -81,7 +81,7 @@ def look_agents(rule: Rule, condition: AgentOffline, facts: Facts) -> Iterator[S
             reason=f"no result from {place} for {silent.total_seconds() / 60:.0f} min; limit "
             f"{limit.total_seconds() / 60:g} min",
             detector=condition.kind, value=silent.total_seconds() / 60, unit="min", n=1,
-            threshold=limit.total_seconds() / 60,
+            threshold=limit.total_seconds() / 60, endpoints=tuple(sorted(facts.endpoints)),
         )  # fmt: skip
 
 

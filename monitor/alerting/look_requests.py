@@ -1,6 +1,6 @@
 """Rules that look at requests: one by one, over a window, and over all endpoints of a provider."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from monitor.alerting.conditions import ProviderDown, Result, Rule, Window
@@ -141,18 +141,19 @@ def _of_window(rule: Rule, condition: Window, facts: Facts, window: Sequence[Sam
 
 def look_providers(rule: Rule, condition: ProviderDown, facts: Facts) -> Iterator[Signal]:
     """One signal per provider whose endpoints were asked lately."""
-    watched: dict[str, list[list[Sample]]] = {}
+    watched: dict[str, dict[str, list[Sample]]] = {}
     for name in sorted(rule.endpoints & set(facts.endpoints)):
         own = [one for one in facts.samples.get(name, ()) if one.is_own]
         newest = [one for one in own if (facts.now - one.at).total_seconds() <= condition.over][-condition.failures :]
         if len(newest) == condition.failures:
-            watched.setdefault(facts.endpoints[name].provider, []).append(newest)
+            watched.setdefault(facts.endpoints[name].provider, {})[name] = newest
     for provider, newest_of in watched.items():
         if len(newest_of) >= condition.min_endpoints:
             yield _of_provider(rule, provider, newest_of)
 
 
-def _of_provider(rule: Rule, provider: str, newest_of: Sequence[Sequence[Sample]]) -> Signal:
+def _of_provider(rule: Rule, provider: str, watched: Mapping[str, Sequence[Sample]]) -> Signal:
+    newest_of = tuple(watched.values())
     down = [own for own in newest_of if not any(one.answered for one in own)]
     last = max((own[-1] for own in newest_of), key=lambda one: (one.at, one.exchange_id))
     lost = [one for own in down for one in own]
@@ -165,5 +166,5 @@ def _of_provider(rule: Rule, provider: str, newest_of: Sequence[Sequence[Sample]
         reason=f"{len(down)} of {len(newest_of)} endpoints answer nothing ({outcomes or 'all answer'})",
         since=min((one.at for one in lost), default=last.at), detector="provider_down",
         value=float(len(down)), unit="endpoints", n=len(newest_of), vantages=places(asked),
-        maintenance=maintained,
+        maintenance=maintained, endpoints=tuple(watched),
     )  # fmt: skip

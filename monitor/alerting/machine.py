@@ -179,7 +179,7 @@ def _opened(one: Happening, now: datetime, severity: str) -> Incident:
         detector=signal.detector or signal.rule, rules=(signal.rule,), causes=(signal.cause,), cause=signal.cause,
         opened_at=min(mark.since for mark in one.marks), detected_at=now, last_at=one.at, closed_at=None,
         n_verdicts=len(one.marks), verdict_id=signal.verdict_id, reason=signal.reason, muted=maintenance(signal),
-        vantages=signal.vantages,
+        vantages=signal.vantages, endpoints=signal.endpoints,
     )  # fmt: skip
     return _figures(made, signal)
 

@@ -19,7 +19,10 @@ def silenced(incident: Incident, silences: Iterable[Silence], now: datetime) -> 
 
 
 def _matches(pattern: str, incident: Incident) -> bool:
-    return any(fnmatchcase(name, pattern) for name in (incident.endpoint, incident.provider) if name is not None)
+    """By its own name or its provider's; of what concerns several endpoints, a silence has to hold for all of them."""
+    if any(fnmatchcase(name, pattern) for name in (incident.endpoint, incident.provider) if name is not None):
+        return True
+    return bool(incident.endpoints) and all(fnmatchcase(name, pattern) for name in incident.endpoints)
 
 
 def explained(

@@ -40,7 +40,8 @@ class Signal:
     ``bad`` None says that there was too little to tell: it neither fires nor resolves. ``key`` tells two signals of
     one time apart, and one that is seen again from a new one. ``since`` is when what it saw began. ``value`` with
     ``low`` and ``high`` is in ``unit``, out of ``n`` requests or verdicts. ``vantages`` are the places that measured
-    it. ``maintenance`` names the window in which it was measured.
+    it. ``maintenance`` names the window in which it was measured. ``endpoints`` are those that a subject which is
+    none itself (a provider, an agent) stands for.
     """
 
     rule: str
@@ -63,6 +64,7 @@ class Signal:
     threshold: float | None = None
     vantages: tuple[str, ...] = ()
     maintenance: str | None = None
+    endpoints: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

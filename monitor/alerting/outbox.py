@@ -46,9 +46,9 @@ def deliveries(message: Message, routes: Iterable[Route]) -> list[Delivery]:
 
 
 def takes(route: Route, event: Event) -> bool:
-    """Whether `route` is for this event."""
+    """Whether `route` is for this event: of what concerns several endpoints, if it is for any of them."""
     entry, incident = route.entry, event.incident
-    names = [name for name in (incident.endpoint, incident.provider) if name]
+    names = [name for name in (incident.endpoint, incident.provider, *incident.endpoints) if name]
     return (
         (entry.resolved or event.kind != "resolved")
         and (not entry.topics or incident.topic in entry.topics)

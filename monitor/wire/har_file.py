@@ -30,13 +30,7 @@ def load_har(data: bytes, index: int | None) -> Capture:
     UsageError
         When `data` is no HAR, or the entry is not in it; names the place and the remedy.
     """
-    try:
-        document = orjson.loads(data.removeprefix(b"\xef\xbb\xbf"))
-    except orjson.JSONDecodeError as error:
-        raise UsageError(f"not a HAR ({error}): export the exchange as HAR 1.2") from None
-    entries = _object(_object(document).get("log")).get("entries")
-    if not isinstance(entries, list) or not entries:
-        raise UsageError("log.entries is no list, or empty: export the exchange as HAR 1.2")
+    entries = _entries(data)
     if index is None and len(entries) > 1:
         raise UsageError(f"{len(entries)} entries: say which one with --index, 0 to {len(entries) - 1}")
     number = index or 0
@@ -44,6 +38,22 @@ def load_har(data: bytes, index: int | None) -> Capture:
         raise UsageError(f"no entry {number}: there are {len(entries)}, counted from 0")
     place = f"log.entries[{number}]"
     return _capture(_given(entries[number], place), place)
+
+
+def n_entries(data: bytes) -> int:
+    """Number of entries. Raises UsageError when `data` is no HAR."""
+    return len(_entries(data))
+
+
+def _entries(data: bytes) -> list[Any]:
+    try:
+        document = orjson.loads(data.removeprefix(b"\xef\xbb\xbf"))
+    except orjson.JSONDecodeError as error:
+        raise UsageError(f"not a HAR ({error}): export the exchange as HAR 1.2") from None
+    entries = _object(_object(document).get("log")).get("entries")
+    if not isinstance(entries, list) or not entries:
+        raise UsageError("log.entries is no list, or empty: export the exchange as HAR 1.2")
+    return entries
 
 
 def _capture(entry: Mapping[str, Any], place: str) -> Capture:

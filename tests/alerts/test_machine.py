@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 from random import Random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -153,6 +154,18 @@ def test_a_silence_ends_and_then_it_is_told() -> None:
     assert incident.muted == "silenced until 2026-11-02 01:00 UTC by ann: upgrade"
     assert kinds(step(muted.state, [], minutes(60), rules)) == ["fired"]
     assert kinds(step(muted.state, [signal(5, bad=False)], minutes(5), rules)) == []
+
+
+@pytest.mark.parametrize(
+    ("match", "muted"), [("acme/*", True), ("acme/a", False), ("acme", True), ("provider acme", True), ("*", True)]
+)
+def test_a_silence_of_all_its_endpoints_silences_what_concerns_them_together(match: str, muted: bool) -> None:
+    quiet = Silence(silence_id="s", match=match, until=minutes(60), reason="r", by="ann", made_at=minutes(-1))
+    lost = replace(down(0, bad=True), endpoints=("acme/a", "acme/b"))
+    stepped = step(State(), [lost], minutes(0), policy(silences=(quiet,)))
+    assert kinds(stepped) == ([] if muted else ["fired"])
+    (incident,) = stepped.state.incidents.values()
+    assert incident.endpoints == ("acme/a", "acme/b")
 
 
 def test_maintenance_mutes_says_so_and_what_lasts_longer_is_told() -> None:

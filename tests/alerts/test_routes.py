@@ -13,11 +13,12 @@ from pydantic import SecretStr
 from jobs.guarded_http import RefusedByGuardError, ask
 from jobs.notify_routes import AlertmanagerSender, AppriseSender, SendError, WebhookSender, ping
 from monitor.addresses import refusal
-from monitor.alerting.nouns import Event, Message
-from monitor.alerting.outbox import LONGEST_WAIT, Delivery, due, failed
-from monitor.config_alerts import Alertmanager, Apprise, HeartbeatEntry, Webhook
+from monitor.alerting.machine import step
+from monitor.alerting.nouns import Event, Message, State
+from monitor.alerting.outbox import LONGEST_WAIT, Delivery, due, failed, takes
+from monitor.config_alerts import Alertmanager, Apprise, HeartbeatEntry, Route, RouteEntry, Webhook
 from monitor.incident import Incident
-from tests.alerts.made import START, minutes
+from tests.alerts.made import START, minutes, policy, signal
 from tests.alerts.receiver import Receiver, receiver
 from tests.alerts.service import Hands
 
@@ -200,3 +201,14 @@ def test_one_provider_is_told_in_order_and_others_do_not_wait() -> None:
     assert due([later, waiting], minutes(6)) == [waiting]
     other = delivery(created=5, name="m3", route="second")
     assert due([later, waiting, other], minutes(5)) == [other]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "taken"), [("acme/*", True), ("acme/b", True), ("acme", True), ("best/*", False), ("*", True)]
+)
+def test_a_route_for_any_of_its_endpoints_hears_of_what_concerns_them_together(pattern: str, taken: bool) -> None:
+    lost = signal(0, bad=True, subject="provider acme", endpoints=("acme/a", "acme/b"), topic="availability")
+    (message,) = step(State(), [lost], minutes(0), policy()).messages
+    target = Alertmanager(url=SecretStr("http://127.0.0.1:1"))
+    route = Route(name="r", target=target, entry=RouteEntry(kind="alertmanager", endpoints=(pattern,)))
+    assert [takes(route, event) for event in message.events] == [taken]

@@ -156,6 +156,7 @@ def test_a_provider_is_down_when_none_of_its_endpoints_answers(lost: tuple[str, 
     ]
     (signal,) = look(ProviderDown(), samples=made)
     assert (signal.subject, signal.bad, signal.n) == ("provider acme", bad, 2)
+    assert signal.endpoints == ("acme/m", "acme/n")
     if bad:
         assert (signal.since, signal.cause) == (minutes(50), "provider_down")
 

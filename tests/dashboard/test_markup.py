@@ -91,3 +91,13 @@ def test_columns_of_numbers_stand_on_the_right_with_their_heads() -> None:
 def test_pieces_that_are_none_leave_nothing() -> None:
     assert joined([None, "a", None]).text == "a"
     assert tag("p", None, title=None).text == "<p></p>"
+
+
+def test_cards_keep_the_roles_of_a_table_and_no_text_gets_one() -> None:
+    """ARIA: laid out as blocks, a table is one only where each element says so."""
+    hostile = '<td> <tr role="x"> scope="row"'
+    drawn = table(("a", hostile), [(tag("th", hostile, scope="row"), data(hostile))], label="x", cards=True).text
+    roles = {"table": 1, "rowgroup": 2, "row": 2, "columnheader": 2, "rowheader": 1, "cell": 1}
+    assert {role: drawn.count(f' role="{role}"') for role in roles} == roles
+    assert "&lt;td&gt;" in drawn
+    assert 'role="row"' not in table(("a",), [("b",)], label="x").text

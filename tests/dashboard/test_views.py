@@ -3,24 +3,27 @@
 import math
 from dataclasses import replace
 from datetime import timedelta
+from html import escape
 from typing import Any
 
 import pytest
 
 from dashboard import evidence_charts, instrument_view, ladder, speed_view
 from dashboard.axes import specification
-from dashboard.compare_view import Trade, frontier, plot
+from dashboard.compare_view import Trade, frontier, plot, served_table
 from dashboard.incident_view import BEFORE, LONGEST, around, bars, lasted, metrics_of, shaded, told
 from dashboard.instrument_view import Used, accounts, slot_rows
 from dashboard.positions import Place
 from dashboard.speed_view import Bin, Bucket, Speeds, quantile
 from dashboard.store_reader import Point
-from dashboard.tools_view import failures, funnel, graded_of, named
+from dashboard.tools_view import failures, few_of_each, funnel, graded_of, named
 from dashboard.verdict_steps import SUSPECT_NATS, log_e, steps
+from monitor import comparison_cells as cells
 from monitor.budget import Budget
 from monitor.comparison import Ladder
 from monitor.comparison_marks import on_ladder
 from monitor.comparison_rows import compare
+from monitor.comparison_weights import served
 from monitor.results import RunRecord
 from monitor.types import Endpoint
 from monitor.wire.waterfall import Phase
@@ -57,7 +60,8 @@ def test_the_ladder_puts_the_endpoint_between_calibrated_variants() -> None:
     made = ladder.of_verdict(verdict("a", KL, "fail", effect=0.1, low=0.07, high=0.13), LADDER)
     drawn = rows_of(made)
     assert made is not None
-    order = next(layer["encoding"]["y"]["sort"] for layer in made.to_dict()["layer"] if "y" in layer["encoding"])
+    labels = next(layer["encoding"]["y"]["sort"] for layer in made.to_dict()["layer"] if "y" in layer["encoding"])
+    order = [label.split("\n")[0] for label in labels]  # the number stands on a line of its own
     assert order.index("Q4_K") < order.index("a") < order.index("Q4_0")
     kinds = {row["name"]: row["kind"] for row in drawn}
     assert kinds["Q4_K"] == "degraded"
@@ -80,12 +84,24 @@ def test_a_comparison_is_drawn_with_the_marks_of_the_report() -> None:
     assert {row["endpoint"]: row["hollow"] for row in traded} == {name: hollow for name, (_, hollow) in marks.items()}
 
 
+def test_the_table_of_what_is_served_says_what_the_report_opens_with() -> None:
+    """Oracle: the same cells; a reader of the page needs no report to know how far, since when and what to do."""
+    (model,) = compare(report.facts()).models
+    drawn = served_table(model).text
+    for row in model.rows:
+        for said in (cells.far(row), cells.wrong_since(row), cells.way_out(model, row), served(row).served):
+            assert escape(said, quote=False) in drawn
+    assert 'data-label="Wrong since">2026-03-01 15:00 UTC</td>' in drawn
+    assert 'data-label="Remark">over-quantised</td>' in drawn.replace('<bdi dir="auto">', "").replace("</bdi>", "")
+
+
 def test_what_is_nearer_to_golden_than_the_axis_reaches_stands_in_its_order_too() -> None:
     near = tuple(replace(LADDER.rungs[0], name=name, value=value, low=None, high=None)
                  for name, value in (("a", 9e-12), ("b", 7e-12)))  # fmt: skip
     made = ladder.of_verdict(verdict("z", KL, "fail", effect=0.1, low=0.07, high=0.13), replace(LADDER, rungs=near))
     assert made is not None
-    order = next(layer["encoding"]["y"]["sort"] for layer in made.to_dict()["layer"] if "y" in layer["encoding"])
+    labels = next(layer["encoding"]["y"]["sort"] for layer in made.to_dict()["layer"] if "y" in layer["encoding"])
+    order = [label.split("\n")[0] for label in labels]  # the number stands on a line of its own
     assert order[:2] == ["b", "a"]
     texts = {row["name"]: row["text"] for row in rows_of(made)}
     assert (texts["a"], texts["z"]) == ("9e-12", "0.1 [0.07, 0.13]")
@@ -203,7 +219,23 @@ def test_the_funnel_loses_an_answer_at_the_layer_of_its_first_fault() -> None:
     assert left["schema"] == (7, 3)
     found = failures(graded)
     assert named(found)[0][:2] == ("parser", "markup_leak")
+    few = few_of_each(found, 1)
+    assert [one.symptom.name for one in few] == list(dict.fromkeys(one.symptom.name for one in found))
     assert funnel([])[0].rate.low is None
+
+
+def test_the_funnel_sees_what_the_verdict_saw_of_the_template() -> None:
+    """Oracle: the detector's own step. Two prompts that differ in their tools only, and are equally long."""
+    record = tools()
+    first, second, *_ = record.exchanges
+    assert second.request is not None
+    other = ({"type": "function", "function": {"name": "other", "description": "x " * 50, "parameters": {}}},)
+    counted = [replace(first, usage={"prompt_tokens": 9}),
+               replace(second, request=replace(second.request, tools=other), usage={"prompt_tokens": 9})]  # fmt: skip
+    blind = replace(record, exchanges=tuple(counted))
+    left = {step.layer: step.lost for step in funnel(graded_of([blind]))}
+    assert left["template"] == 2
+    assert "tools_not_in_prompt" in {one.symptom.name for one in failures(graded_of([blind]))}
 
 
 def test_the_frontier_joins_those_that_none_beats_in_both() -> None:

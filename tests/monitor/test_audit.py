@@ -1,6 +1,7 @@
 """When an audit stops, and which cause it names: on verdicts written by hand."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -61,6 +62,13 @@ def test_pass_needs_weights_and_sampler() -> None:
 def test_a_pass_of_one_look_is_not_enough_for_stopping() -> None:
     early = said("logprob_fidelity", "pass", log_e=-1.0, log_e_below=2.0)
     assert "weights" in standing([early, said("sampler", "pass")], alpha=ALPHA).open
+
+
+def test_a_pass_needs_the_interval_that_is_shown_below_the_tolerance() -> None:
+    sampler = said("sampler", "pass")
+    for high, status in ((0.0048, "inconclusive"), (0.0019, "pass"), (None, "pass")):
+        shown = said("logprob_fidelity", "pass", log_e=-1.0, log_e_below=3.5, anytime_high=high)
+        assert standing([replace(shown, threshold=0.002), sampler], alpha=ALPHA).status == status
 
 
 def test_one_detector_that_doubts_keeps_its_area_open() -> None:

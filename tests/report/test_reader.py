@@ -10,21 +10,10 @@ from jobs.compare_charts import forest, ladder
 from jobs.compare_documents import as_csv
 from jobs.compare_page import html, markdown, status_page
 from monitor.comparison import Comparison, ModelComparison, Row
-from monitor.comparison_cells import (
-    counted,
-    effect,
-    far,
-    fault,
-    outcomes,
-    rests_on,
-    switch_note,
-    tokens,
-    way_out,
-    wrong_since,
-)
+from monitor.comparison_cells import effect, far, fault, outcomes, rests_on, switch_note, way_out, wrong_since
 from monitor.comparison_endings import endings, endings_text
 from monitor.comparison_examples import FAR, example
-from monitor.comparison_facts import Bill, Facts, Streak, Tally
+from monitor.comparison_facts import Bill, Facts, Tally
 from monitor.comparison_figures import age_text, change_text, ratio_text
 from monitor.comparison_glossary import glossary
 from monitor.comparison_measures import measure
@@ -255,50 +244,6 @@ def test_since_says_by_whom_and_when_measuring_began() -> None:
         "It began between 2026-03-01 13:00 UTC, the last pass, and 2026-03-01 15:00 UTC, when logprob_fidelity first "
         "found it; it has not passed since."
     ) in said_of(facts(), "bargain/m")
-
-
-def test_one_fault_has_one_beginning_whoever_saw_it_first() -> None:
-    """The incident of an identification opens with its first verdict: the summary may not say a later instant."""
-    first, second, *others = facts()
-
-    def told_past(**streaks: tuple[int | None, int]) -> str:
-        past = {
-            name: Streak(last_good_at=None if good is None else START + timedelta(hours=good),
-                         first_bad_at=START + timedelta(hours=bad), n_bad=1)
-            for name, (good, bad) in streaks.items()
-        }  # fmt: skip
-        return wrong_since(row_of([first, replace(second, past=past), *others], "bargain/m"))
-
-    assert told_past(logprob_fidelity=(None, 3), identify=(None, 2)) == "2026-03-01 14:00 UTC or before"
-    # One of them passed later than the other failed: what stands without a pass of any began after that.
-    assert told_past(logprob_fidelity=(4, 5), identify=(None, 2)) == "2026-03-01 17:00 UTC"
-    # A fault of another kind is no earlier beginning of this one.
-    assert told_past(logprob_fidelity=(None, 3), availability=(None, 1)) == "2026-03-01 15:00 UTC or before"
-
-
-def test_a_number_says_what_it_counts() -> None:
-    good = row_of(facts(), "acme/m").estimates
-    assert counted(good["kl"]) == "133 tokens"
-    assert counted(good["ttft_ms"]) == "8 runs"
-    assert counted(good["availability"]).endswith(" of 34")
-    assert "<small>n " not in html(compare(facts()))
-
-
-def test_tokens_that_nobody_counted_are_not_none() -> None:
-    first, *others = facts()
-    silent = replace(first, tokens_in=0, tokens_out=0, n_uncounted=34)
-    page = html(compare([silent, *others]))
-    assert '<td role="cell" data-label="tokens in">not reported</td>' in page
-    assert tokens(0, row_of(facts(), "dusk/m").spent) == "0"  # it was not asked: there is nothing to report
-
-
-def test_what_is_nearer_than_the_ladder_reaches_is_said_to_stand_at_its_edge() -> None:
-    exact = replace(LADDER, rungs=(replace(LADDER.rungs[0], name="torch", value=7e-12, low=6e-12, high=9e-12),))
-    near = compare(facts(), ladders={"smollm2": exact}).models[0]
-    assert "What is nearer than 1e-06 stands at the left edge." in ladder_text(near)
-    assert ">≤ 1e-06<" in ladder(near)
-    assert "left edge" not in ladder_text(compared(facts()))
-    assert "≤" not in ladder(compared(facts()))
 
 
 def test_the_stated_order_of_rows_is_the_real_one() -> None:

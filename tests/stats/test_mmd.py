@@ -104,7 +104,7 @@ def test_level_on_real_completions(kernels: list[np.ndarray]) -> None:
 
 
 def test_power_on_tilted_completions(kernels: list[np.ndarray]) -> None:
-    """B2 in small: tilt .6, 25 x 10, at least .35 at 1% (full-size: .4 to .5), 80 worlds."""
+    """B2 in small, 80 worlds: tilt .6, 25 x 10, 1%. With .435, the power of 400 worlds, 24 of 80 or more have 99.5%."""
     assert (p_values(kernels, worlds=80, prompts=25, each=10, tilt=0.6) <= 0.01).mean() >= 0.3
 
 

@@ -4,6 +4,7 @@ import base64
 import shutil
 import subprocess
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.replay import Chunk, ReplayServer, Script
+from jobs.replay import Chunk, ReplayServer, Script, scripts_from
 from monitor.errors import UsageError
 from monitor.types import Capture, Read
 from monitor.wire.dispatch import decode
@@ -61,6 +62,15 @@ def test_a_har_has_no_times_within_a_stream() -> None:
         40,
     )
     assert exchange.measurement == "no clock"
+
+
+def test_the_entries_of_a_har_are_served_in_turn(tmp_path: Path) -> None:
+    path = tmp_path / "two.har"
+    path.write_bytes(har(entry(WHOLE.decode()), entry("", response={"status": 503, "content": {"text": "busy"}})))
+    scripts = scripts_from(path)
+    assert [(one.status, b"".join(chunk.data for chunk in one.chunks)) for one in scripts] == [
+        (200, WHOLE), (503, b"busy")]  # fmt: skip
+    assert scripts_from(tmp_path) == scripts
 
 
 def test_har_keeps_no_key() -> None:
