@@ -41,6 +41,8 @@ log = logging.getLogger(__name__)
 SEED_MASK = 2**31 - 1
 DISABLED = "endpoint disabled"
 LOOK_AGAIN = timedelta(seconds=60)
+HISTORY_WAIT_S = 5.0
+"""For which the store may be asked what was begun elsewhere, before probes begin."""
 """The schedule is looked at this often even if nothing is due."""
 
 
@@ -121,13 +123,14 @@ class Agent:
                 await client.aclose()
 
     async def _history(self) -> Mapping[Pair, datetime]:
-        """Newest slot of every plan, by this spool and by the store; a store that is down is not waited for."""
+        """Newest slot of every plan, by this spool and by the store; one that is down or hangs is not waited for."""
         mine = self._notes.last
         try:
-            await self._store.push(self._backlog.spool)
-            known = await self._store.last_slots(self._config.vantage)
-        except StoreError as error:
-            log.warning("the store's history of slots is unknown: %s", error)
+            async with asyncio.timeout(HISTORY_WAIT_S):
+                known = await self._store.last_slots(self._config.vantage)
+        except (StoreError, TimeoutError) as error:
+            why = str(error) or f"no answer in {HISTORY_WAIT_S:g} s"
+            log.warning("the store's history of slots is unknown: %s", why)
             return mine
         return {**known, **{pair: max(at, known.get(pair, at)) for pair, at in mine.items()}}
 

@@ -58,13 +58,23 @@ async def showing_life(
 
 
 async def _renew(path: Path, clock: Clock, every_s: float, more: Callable[[], Mapping[str, object]]) -> None:
-    unfinished = path.with_name(f"{path.name}.new")
     while True:
         said = {"pid": os.getpid(), "version": version(), "at": clock.now(), **more()}
-        with suppress(OSError):  # a full disk is said by the spool
-            unfinished.write_bytes(orjson.dumps(said))
-            unfinished.replace(path)
+        _write(path, orjson.dumps(said))
         await asyncio.sleep(every_s)
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Write `data` as a whole; on a full disk over what is there, which takes no room: the sign has to say why."""
+    unfinished = path.with_name(f"{path.name}.new")
+    try:
+        unfinished.write_bytes(data)
+        unfinished.replace(path)
+    except OSError:
+        with suppress(OSError):
+            unfinished.unlink(missing_ok=True)
+        with suppress(OSError), path.open("r+b") as file:
+            file.write(data.ljust(path.stat().st_size))
 
 
 def life_of(spool: Path, now: datetime) -> Mapping[str, Any]:

@@ -66,7 +66,7 @@ def served(row: Row) -> Served:
     found, why, told = row.identified, not_judged(row.verdicts), of(row.verdicts, "identify")
     declared = row.endpoint.precision or "not declared"
     if found is None or why is not None:
-        asked = "not asked (probe `identify`)" if told is None else told.reason
+        asked = "not asked (probe identify)" if told is None else told.reason
         remark = f"weights not judged: {why}" if why else asked
         return Served(endpoint=row.endpoint.name, declared=declared, served=DASH, posterior=DASH, share=DASH,
                       judged=judged_text(row), remark=remark)  # fmt: skip

@@ -58,6 +58,7 @@ class Service:
     folder: Path
     store: DuckStore
     up: bool = True
+    hangs: bool = False
     config: Config = field(default_factory=config)
 
     def client(self) -> StoreClient:
@@ -66,6 +67,8 @@ class Service:
         async def handle(request: httpx.Request) -> httpx.Response:
             if not self.up:
                 raise httpx.ConnectError("the store is down")
+            if self.hangs:
+                await asyncio.Event().wait()
             return await inner.handle_async_request(request)
 
         return StoreClient("http://store.test", transport=httpx.MockTransport(handle))
@@ -131,6 +134,25 @@ def at_least(count: Callable[[], Awaitable[int]], n: int) -> Callable[[], Awaita
         return await count() >= n
 
     return reached
+
+
+async def test_a_store_that_hangs_keeps_no_agent_from_probing(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was asked for the history of slots with the patience of bulk reads: a minute without a probe."""
+    monkeypatch.setattr("jobs.agent.HISTORY_WAIT_S", 0.1)
+    service.hangs, made = True, []
+
+    def client(entry: EndpointConfig) -> Client:
+        made.append(FakeEndpoint())
+        return made[-1]
+
+    async def asked() -> bool:
+        return any(one.asked for one in made)
+
+    async with service.agent(client):
+        await until(asked, seconds=20)
+        service.hangs = False
 
 
 async def test_from_schedule_to_verdict_and_incident(service: Service) -> None:

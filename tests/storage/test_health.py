@@ -23,6 +23,26 @@ class _Clock(SystemClock):
         return START
 
 
+async def test_where_no_new_file_can_be_made_the_sign_is_written_over_the_old_one(tmp_path: Path) -> None:
+    """As on a full disk: the sign has to say that the spool is full, and not that the process hangs."""
+    spool, full = tmp_path / "spool.sqlite", False
+    async with showing_life(spool, _Clock(), every_s=0.01, more=lambda: {"spool_full": full}):
+        while not life_of(spool, START)["alive"]:
+            await asyncio.sleep(0.01)
+        blocked = tmp_path / "spool.sqlite.alive.new"
+        while True:  # the name may be in use for a moment
+            try:
+                blocked.mkdir()
+            except FileExistsError:
+                await asyncio.sleep(0.001)
+            else:
+                break
+        full = True
+        while life_of(spool, START)["alive"]:
+            await asyncio.sleep(0.01)
+        assert life_of(spool, START)["reason"].endswith("is full, and every slot is skipped: make room")
+
+
 async def test_a_process_shows_life_while_it_works(tmp_path: Path) -> None:
     spool = tmp_path / "spool.sqlite"
     assert "does not run here" in life_of(spool, START)["reason"]
