@@ -25,7 +25,7 @@ from monitor.budget import Amount, priced
 from monitor.codec import encode
 from monitor.config_types import Config, EndpointConfig
 from monitor.connectivity import OFFLINE, connected, suspicious
-from monitor.errors import StoreError
+from monitor.errors import StoreError, UsageError
 from monitor.kept import kept_captures
 from monitor.lanes import lane_of
 from monitor.maintenance import maintained
@@ -86,7 +86,13 @@ class Agent:
     ) -> None:  # fmt: skip
         self._config, self._backlog, self._store, self._clock, self._lag = config, backlog, store, clock, lag
         self._endpoints = {entry.endpoint.name: entry for entry in config.endpoints}
-        self._clients = {name: client_for(entry) for name, entry in self._endpoints.items() if not entry.disabled}
+        self._clients: dict[str, Client] = {}
+        for name, entry in self._endpoints.items():
+            if not entry.disabled:
+                try:
+                    self._clients[name] = client_for(entry)
+                except UsageError as error:  # one that cannot be asked keeps no other from being probed
+                    self._endpoints[name] = replace(entry, disabled=str(error))
         self._planned = {
             (name, str(plan.probe.kind)): planned_cost(plan.probe, self._endpoints[name])
             for plan in config.plans for name in plan.endpoints if self._endpoints[name].budget

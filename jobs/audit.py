@@ -100,10 +100,13 @@ class Audit:
             return True
         last = self._rounds[-1]
         over = self.budget.is_used_up(last.spent)
-        silent = not any(exchange.answered for exchange in self._records[-1].exchanges)
-        if over or (silent and not _refuses_logprobs(self._records[-1])):
+        if over or (self._silent and not _refuses_logprobs(self._records[-1])):
             return False
         return self._needs_a_name() if self._failed else bool(last.standing.open)
+
+    @property
+    def _silent(self) -> bool:
+        return not any(exchange.answered for exchange in self._records[-1].exchanges)
 
     @property
     def _failed(self) -> bool:
@@ -148,7 +151,10 @@ class Audit:
 
     def _end(self, at: datetime) -> Audited:
         evidence = evidence_of(self.endpoint, self._records, self._golden)
-        conclusion = finding(self._rounds, Sight(level=self._level, areas=self.areas), self.alpha, self.budget)
+        conclusion = finding(
+            self._rounds, Sight(level=self._level, areas=self.areas), self.alpha, self.budget,
+            named=not (self._failed and self._needs_a_name()), silent=self._silent,
+        )  # fmt: skip
         return Audited(
             endpoint=self.endpoint, verdict=verdict(CARD, conclusion, evidence, at), rounds=tuple(self._rounds),
             records=tuple(self._records), captures=tuple(self._captures), golden=self._golden,

@@ -13,6 +13,8 @@ from monitor.types import Endpoint, Exchange
 from monitor.wire.usage import read_usage
 from probes.cost import Cost, cost_of
 
+EITHER = ("weights", "kv_cache")
+"""Causes that look alike in few answers."""
 _MAIN = ("logprob_fidelity", "greedy_flips")
 
 
@@ -93,27 +95,39 @@ def _first_known(*counts: float | None) -> int:
     return int(next(count for count in counts if count is not None))
 
 
-def finding(rounds: Sequence[Round], sight: Sight, alpha: float, budget: Budget) -> Finding:
-    """What the audit's verdict says after its last round."""
+def finding(
+    rounds: Sequence[Round], sight: Sight, alpha: float, budget: Budget, *, named: bool = True, silent: bool = False
+) -> Finding:
+    """What the audit's verdict says after its last round.
+
+    `named` says whether it saw enough answers to tell what of the weights and the KV cache is at fault, `silent`
+    whether nothing was answered in the last round.
+    """
     last = rounds[-1]
     # What was beyond 1 / alpha once is rejected, whatever was asked afterwards to name the cause.
     failed = next((one.standing for one in rounds if one.standing.status == "fail"), None)
     stand, spent = last.standing, last.spent
     if failed is not None:
         stand = replace(stand, status="fail", cause=stand.cause or failed.cause)
+    if not named and stand.cause is not None and stand.cause.cause in EITHER:
+        stand = replace(stand, cause=replace(
+            stand.cause, cause=" or ".join(EITHER), reason=f"{stand.cause.reason}; too few answers to tell which"
+        ))  # fmt: skip
     heard = {one.detector: one for one in last.verdicts if one.detector in AREAS}
     main = _main(heard, stand)
     nothing = "no_answers" if sight.level is None else "undecided"
     cause = stand.cause.cause if stand.cause else (None if stand.status == "pass" else nothing)
     return Finding(
-        status=stand.status, cause=cause, reason=_reason(stand, last, sight, budget, main), effect=stand.log_e,
-        n=spent.n_requests, threshold=math.log(1 / alpha), log_e=stand.log_e,
+        status=stand.status, cause=cause, reason=_reason(stand, last, sight, budget, main, silent=silent),
+        effect=stand.log_e, n=spent.n_requests, threshold=math.log(1 / alpha), log_e=stand.log_e,
         mde=None if main is None else main.mde, band=None if main is None else main.band,
         details=_details(rounds, sight, heard, main, budget),
     )  # fmt: skip
 
 
-def _reason(stand: Standing, last: Round, sight: Sight, budget: Budget, main: Verdict | None) -> str:
+def _reason(
+    stand: Standing, last: Round, sight: Sight, budget: Budget, main: Verdict | None, *, silent: bool
+) -> str:
     spent = last.spent
     money = "" if spent.usd is None else f", {spent.usd:.4f} USD"
     cost = f"{spent.n_requests} requests, {spent.tokens} tokens{money}"
@@ -126,7 +140,8 @@ def _reason(stand: Standing, last: Round, sight: Sight, budget: Budget, main: Ve
         size = "" if main is None or main.mde is None else f"; {main.mde:.2g} {main.unit} off golden would have shown"
         fine = f"{' and '.join(sight.areas)} are as they should be"
         return f"{fine} ({cost}){size}; this level cannot see: {sight.blind_to}"
-    why = "its budget is used up" if budget.is_used_up(spent) else "the endpoint stopped answering or all was asked"
+    ended = "the endpoint stopped answering" if silent else "all that can be asked was asked"
+    why = "its budget is used up" if budget.is_used_up(spent) else ended
     undecided = [one for one in last.verdicts if AREAS.get(one.detector) in stand.open]
     reasons = "; ".join(f"{one.detector}: {one.reason}" for one in undecided)
     return f"undecided after {cost}, since {why}: {' and '.join(stand.open)} still open ({reasons})"

@@ -25,6 +25,8 @@ from reference.pack_triggers import known_family
 from reference.tool_parsers.families import family_of
 
 SEED = 20260101
+MORE: Mapping[str, Mapping[str, Any]] = {"greedy": {"prompts": 40}}
+"""More than a probe asks in one run: an audit names a fault in the weights after 32 answers."""
 
 
 def make(
@@ -123,7 +125,7 @@ def asked(kinds: Sequence[str]) -> tuple[Request, ...]:
         raise UsageError(f"no probe of kind {', '.join(unknown)}; there are {', '.join(sorted(known))}")
     requests: list[Request] = []
     for kind in kinds:
-        one = known[kind]().requests(SEED)
+        one = known[kind](**MORE.get(kind, {})).requests(SEED)
         longest = max(request.max_tokens for request in one)
         requests += [replace(request, max_tokens=longest) for request in one]
     return tuple(requests)

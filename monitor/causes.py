@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from monitor.results import Status, Verdict
 
 PRECEDENCE = (
-    "template", "tokenizer", "template or tokenizer", "different_model", "engine", "kv_cache", "routing", "weights",
-    "sampler",
+    "template", "tokenizer", "template or tokenizer", "different_model", "engine", "kv_cache",
+    "weights or kv_cache", "routing", "weights", "sampler",
 )  # fmt: skip
 """From the fault that explains all that follows it to the one that explains least.
 

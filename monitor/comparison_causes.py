@@ -4,6 +4,7 @@ from monitor.incident import Incident
 
 MEANINGS = {
     "weights": "other weights than declared answer, such as coarser ones",
+    "weights or kv_cache": "other weights than declared answer, or a cache that is too coarse: too few answers to tell",
     "routing": "a part of the requests is answered by something else than the rest",
     "template": "the text around the messages that the model reads, such as its default system prompt, is not golden's",
     "tokenizer": "prompts are cut into other tokens than golden's",

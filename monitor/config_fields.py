@@ -6,6 +6,7 @@ Messages never quote a value: after expansion it may be a secret. The checker qu
 import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from ipaddress import IPv4Address
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
@@ -85,7 +86,16 @@ def parse_address(value: Any) -> Address:
     return Address(host=match[1].strip("[]"), port=int(match[2]))
 
 
+_FOUR_NUMBERS = re.compile(r"\d+(?:\.\d+){3}")
 _NEVER_IN_URLS = frozenset(' "<>\\^`{|}')  # RFC 3986, 2
+
+
+def _is_ipv4(host: str) -> bool:
+    try:
+        IPv4Address(host)
+    except ValueError:
+        return False
+    return True
 
 
 def check_base_url(value: str) -> str:
@@ -103,6 +113,10 @@ def check_base_url(value: str) -> str:
         raise mistake("is not a URL", "such as https://api.acme.example/v1") from None
     if parts.scheme not in {"http", "https"} or not parts.hostname or not port_is_fine:
         raise mistake("is not an http(s) address", "such as https://api.acme.example/v1")
+    if not parts.hostname.isascii():
+        raise mistake("has a host name with other than ASCII letters", "write it as DNS has it: xn--...")
+    if _FOUR_NUMBERS.fullmatch(parts.hostname) and not _is_ipv4(parts.hostname):
+        raise mistake("names no IPv4 address", "four numbers of 0 to 255 without leading zeros")
     if "@" in parts.netloc:
         raise mistake("must not contain a user name or password", "put the key into api_key: ${NAME}")
     if "?" in value or "#" in value:

@@ -119,7 +119,7 @@ class HttpClient:
     Raises
     ------
     UsageError
-        When the key cannot be sent in a header.
+        When the address cannot be one, or the key cannot be sent in a header.
     """
 
     def __init__(
@@ -130,7 +130,7 @@ class HttpClient:
         self._endpoint, self._protocol = endpoint, protocol
         self._clock, self._heartbeat = clock, heartbeat
         self._limits = limits or Limits()
-        self._url = httpx.URL(protocol.url(endpoint.base_url, endpoint.model))
+        self._url = _address(endpoint, protocol)
         self._headers = _headers(endpoint, self._url, protocol.headers(key))
         if tls is None and self._url.scheme == "https":
             # Not at the first request: loading the trust store blocks the loop for tens of milliseconds.
@@ -198,6 +198,13 @@ class HttpClient:
             reused=attempt.reused, transport=attempt.transport, transport_retry=transport_retry, lag_ms=lag.max_ms,
         )  # fmt: skip
         return self._redactor.capture(capture, self._protocol.decode)
+
+
+def _address(endpoint: Endpoint, protocol: WireProtocol) -> httpx.URL:
+    try:
+        return httpx.URL(protocol.url(endpoint.base_url, endpoint.model))
+    except httpx.InvalidURL as error:
+        raise UsageError(f"{endpoint.name}: base_url {endpoint.base_url} cannot be asked: {error}") from None
 
 
 def _headers(endpoint: Endpoint, url: httpx.URL, own: dict[str, str]) -> list[tuple[str, str]]:

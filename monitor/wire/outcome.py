@@ -88,6 +88,8 @@ def _ending(answer: Answer, choices: tuple[Choice, ...], *, finished: bool) -> O
     if answer.cut_tail and not finished and not answer.done:
         return "truncated"
     if not any(choice.content or choice.reasoning or choice.tool_calls for choice in choices):
+        if answer.streamed and answer.parse_errors and not choices:
+            return "non_json_200"  # events came, and not one of them could be read
         return "ok_length" if "budget_spent_on_reasoning" in answer.flags else "empty"
     if not finished:
         return "unconfirmed" if answer.done or not answer.streamed else "truncated"

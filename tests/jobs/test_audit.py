@@ -123,8 +123,20 @@ async def test_of_a_pack_its_own_prompts_are_asked_and_weights_are_judged(text_o
     assert (found.verdict.details["areas"], found.verdict.details["blind_to"][:11]) == (["weights"], "the sampler")
     assert [request.prompt_id for request in client.asked] == [f"pool-{7 * at}" for at in range(len(client.asked))]
     assert {request.temperature for request in client.asked} == {0.0}
-    worse = await by_pack(20, text_only=text_only).run(FakeEndpoint(noise=0.5), seed=1, keep=nowhere)
+    worse = await by_pack(40, text_only=text_only).run(FakeEndpoint(noise=0.5), seed=1, keep=nowhere)
     assert (worse.verdict.status, worse.verdict.cause) == ("fail", "weights")
+
+
+@pytest.mark.parametrize("of_tokens", [0.5, 0.0])
+async def test_too_few_answers_to_name_it_name_both(of_tokens: float) -> None:
+    """Weights and a bad cache look alike in eight answers, whichever it is."""
+    client = FakeEndpoint(noise=0.5, of_tokens=of_tokens)
+    found = await audit_of(tokens=1).run(client, seed=11, keep=nowhere)
+    assert (found.verdict.status, found.verdict.cause) == ("fail", "weights or kv_cache")
+    assert found.verdict.reason.startswith("weights or kv_cache: ")
+    assert "; too few answers to tell which (8 requests" in found.verdict.reason
+    again = audit_of(tokens=1).again(found.records, found.captures, at=found.verdict.at)
+    assert again.verdict.cause == found.verdict.cause
 
 
 async def test_with_too_few_known_prompts_it_stays_undecided() -> None:
@@ -132,7 +144,7 @@ async def test_with_too_few_known_prompts_it_stays_undecided() -> None:
     found = await by_pack(3, text_only=True).run(client, seed=1, keep=nowhere)
     assert (found.verdict.status, found.verdict.cause) == ("inconclusive", "undecided")
     assert len(client.asked) == 3
-    assert "all was asked" in found.verdict.reason
+    assert "all that can be asked was asked" in found.verdict.reason
 
 
 @pytest.mark.parametrize(("engine", "areas"), [("torch", ("weights", "sampler")), ("pack", ("weights",))])

@@ -22,7 +22,7 @@ from jobs.store_client import StoreClient
 from monitor.codec import decode
 from monitor.config import Config, load
 from monitor.config_types import EndpointConfig, ReferenceConfig
-from monitor.errors import GoldenError
+from monitor.errors import GoldenError, UsageError
 from monitor.ports import Client, Clock, Scorer
 from monitor.results import Verdict
 from monitor.types import Capture, Request
@@ -134,6 +134,24 @@ def at_least(count: Callable[[], Awaitable[int]], n: int) -> Callable[[], Awaita
         return await count() >= n
 
     return reached
+
+
+async def test_an_endpoint_that_cannot_be_asked_keeps_no_other_from_being_probed(
+    service: Service, caplog: pytest.LogCaptureFixture
+) -> None:
+    made = FakeEndpoint()
+
+    def client(entry: EndpointConfig) -> Client:
+        if entry.endpoint.name == "fake/bad":
+            raise UsageError("fake/bad: base_url http://x cannot be asked: no address")
+        return made
+
+    async def asked() -> bool:
+        return bool(made.asked)
+
+    async with service.agent(client):
+        await until(asked)
+    assert "fake/bad is disabled: fake/bad: base_url http://x cannot be asked: no address" in caplog.text
 
 
 async def test_a_store_that_hangs_keeps_no_agent_from_probing(

@@ -35,14 +35,14 @@ def test_a_pack_is_made_inspected_and_used(folder: Path, tmp_path: Path) -> None
     path = tmp_path / "tiny.pack"
     options = ("--folder", folder, "--top-k", "40", "--samples", "1", "--sample-tokens", "3", "--variants", "bf16")
     made = json.loads(run("reference", "pack", "-o", path, *options, "--json"))
-    assert made["prompts"] == 52  # 32 of logprobs, 20 of greedy
-    assert made["samples"] == 52
-    assert made["deviations"] == made["positions"] > 52
+    assert made["prompts"] == 72  # 32 of logprobs, 40 of greedy
+    assert made["samples"] == 72
+    assert made["deviations"] == made["positions"] > 72
     found = json.loads(run("reference", "pack-inspect", path, "--against", folder, "--json"))
     assert (found["sha256"], found["top_k"], found["against"]) == (made["sha256"], 40, str(folder))
     assert found["about"]["variants"] == ["bf16"]
     assert found["about"]["probes"] == {"logprobs": 1, "greedy": 1}
-    assert "52 prompts" in run("reference", "pack-inspect", path)
+    assert "72 prompts" in run("reference", "pack-inspect", path)
     config = ReferenceConfig(engine="pack", path=str(path), sha256=made["sha256"])
     assert scorer_for(config).fingerprint.digest == made["fingerprint"]
     with pytest.raises(GoldenError, match="pinned"):

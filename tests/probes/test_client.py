@@ -301,3 +301,9 @@ async def test_lag_of_the_own_loop_is_recorded() -> None:
             await client.aclose()
     assert capture.lag_ms is not None
     assert capture.lag_ms >= 70
+
+
+def test_an_address_that_is_none_is_told_with_its_endpoint() -> None:
+    wrong = Endpoint(name="acme/m", provider="acme", base_url="http://256.1.1.1/v1", model="m")
+    with pytest.raises(UsageError, match=r"acme/m: base_url http://256\.1\.1\.1/v1 cannot be asked: Invalid IPv4"):
+        http_client(wrong, None, SystemClock(), Heartbeat(SystemClock()))
