@@ -16,11 +16,11 @@ def require_writable(path: Path) -> None:
     """
     folder = path.absolute().parent
     if path.is_dir():
-        raise UsageError(f"{path}: is a folder; give --out the name of a file")
+        raise UsageError(f"{path}: is a folder; give the name of a file")
     if not folder.is_dir():
-        raise UsageError(f"{path}: there is no folder {folder}; make it, or choose another --out")
+        raise UsageError(f"{path}: there is no folder {folder}; make it, or name another file")
     if not os.access(folder, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
-        raise UsageError(f"{path}: may not be written; choose another --out")
+        raise UsageError(f"{path}: may not be written; name another file")
 
 
 def replace_file(path: Path, data: bytes) -> None:

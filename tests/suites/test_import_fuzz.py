@@ -200,7 +200,7 @@ def test_refusals_name_the_remedy_the_places_and_the_file_once(tmp_path: Path) -
     source = tmp_path / "s.jsonl"
     source.write_text('{"foo": 1}\n{"foo":\n')
     closed = str(run(str(source), "--out", "/nope/x.yaml").exception)
-    assert "there is no folder /nope; make it, or choose another --out" in closed
+    assert "there is no folder /nope; make it, or name another file" in closed
     out = ("--out", str(tmp_path / "o.jsonl"))
     assert str(run(str(source), *out).exception).count("s.jsonl") == 1
     assert "its first object has the keys foo" in str(run(str(source), *out).exception)

@@ -100,6 +100,8 @@ tests:
     assert: [{type: equals, value: "{{word}}!"}, {type: not-regex, value: "(?=x)"}]
   - vars: {language: b}
     assert: [{type: equals, value: x}]
+  - vars: {word: "Hello {{name}}", name: Bob, language: b}
+    assert: [{type: equals, value: x}]
   - vars: {word: x, language: b}
     options: {transform: "output.trim()"}
     assert: [{type: equals, value: x}]
@@ -117,8 +119,9 @@ def test_promptfoo() -> None:
     assert not says(found, 0, "bonjour")
     assert [one.kind for one in as_json.oracles] == ["contains", "json_schema"]
     assert found.counts == {
-        "prompt that is a file or a function": 6, "assertion llm-rubric": 2, "assertion javascript": 2,
+        "prompt that is a file or a function": 7, "assertion llm-rubric": 2, "assertion javascript": 2,
         "assertion latency with threshold": 1, "variable that is a file": 1, "test with transform": 1,
+        "variable that holds a template itself": 1,
         "template variable that is no text: word": 1,
         next(key for key in found.counts if "look-around" in key): 1,
     }  # fmt: skip

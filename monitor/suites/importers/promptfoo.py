@@ -109,6 +109,8 @@ def _expanded(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         made = dict(zip(many, chosen, strict=True))
         if any(isinstance(one, str) and one.startswith("file://") for one in made.values()):
             raise UnfitError("variable that is a file")
+        if any(isinstance(one, str) and ("{{" in one or "{%" in one) for one in made.values()):
+            raise UnfitError("variable that holds a template itself")
         yield made
 
 
