@@ -146,6 +146,9 @@ def _open(one: Difference, terms: Terms) -> str:
     """Why neither side is certain, in words that do not contradict the interval beside them."""
     if one.high < 0:
         return f"the interval, of 95%, is all loss, but a loss must be certain at {terms.alpha:g} to fail"
+    if one.low >= -terms.margin and one.most_lost is not None:
+        lost = f"of {one.n} cases {one.most_lost:.0%} may be lost (exact bound)"
+        return f"{lost}: ask more to rule {terms.margin:.0%} out"
     return f"neither a loss nor that there is none above {terms.margin:.0%} is certain"
 
 
@@ -168,7 +171,8 @@ def _status(one: Difference, log_e: float | None, terms: Terms) -> Status:
     if certain and one.n >= MIN_CASES:
         # An e-value is against "no more than the tolerance" already; a p-value is against "no difference".
         return "fail" if one.p_worse is None or one.high < -terms.tolerance else "suspect"
-    return "pass" if one.low >= -terms.margin else "inconclusive"
+    ruled_out = one.low >= -terms.margin and (one.most_lost is None or one.most_lost <= terms.margin)
+    return "pass" if ruled_out else "inconclusive"
 
 
 def _words(name: str, one: Difference) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import norm
+from scipy.stats import beta, norm
 
 from monitor.ports import Floats
 from monitor.stats.clustered import clustered_mean
@@ -20,6 +20,8 @@ from monitor.suites.tally import Pair
 DRAWS = 9999
 POWER = 0.8
 _STEPS = 30
+_FEW = 10
+"""Cases that differ, below which the interval of Agresti and Min holds less often than it says."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +30,9 @@ class Difference:
 
     ``p_worse`` is the chance of a difference as low as this when both sides are alike (None where pairs are not to be
     had), ``mde`` the smallest loss that would be found with power 0.8. ``better`` and ``worse`` count cases.
-    ``resampled`` is the interval of `bootstrapped`, where some cases were answered several times.
+    ``resampled`` is the interval of `bootstrapped`, where some cases were answered several times. ``most_lost`` is an
+    exact upper bound (97.5%) on the share of cases that are lost, where few differ: there the interval is too narrow to
+    rule a loss out. None where enough differ, or pairs are not to be had.
     """
 
     value: float
@@ -40,6 +44,7 @@ class Difference:
     better: int
     worse: int
     resampled: tuple[float, float] | None = None
+    most_lost: float | None = None
 
 
 def paired(some: Sequence[Pair], *, rng: np.random.Generator, alpha: float, confidence: float = 0.95) -> Difference:
@@ -53,14 +58,21 @@ def paired(some: Sequence[Pair], *, rng: np.random.Generator, alpha: float, conf
     answer a case it is the conditional test of Q. McNemar, Psychometrika 12 (1947), 153-157, by Monte Carlo.
     """
     differences, weights = _columns(some)
+    worse, better = int((differences < 0).sum()), int((differences > 0).sum())
     value = float(weights @ differences / weights.sum())
     centre, error = _smoothed(differences, weights)
     half = float(norm.ppf(0.5 + confidence / 2)) * error
     return Difference(
         value=value, low=max(-1.0, min(value, centre - half)), high=min(1.0, max(value, centre + half)),
         p_worse=_flipped(differences * weights, rng), mde=detectable(error, len(some), alpha), n=len(some),
-        better=int((differences > 0).sum()), worse=int((differences < 0).sum()),
+        better=better, worse=worse,
+        most_lost=_most(worse, len(some)) if worse + better < _FEW else None,
     )  # fmt: skip
+
+
+def _most(k: int, n: int) -> float:
+    """Upper bound of C. J. Clopper and E. S. Pearson, Biometrika 26 (1934), 404-413, at 97.5%."""
+    return 1.0 if k >= n else float(beta.ppf(0.975, k + 1, n - k))
 
 
 def bootstrapped(

@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy.stats import binom, binomtest
+from scipy.stats import beta, binom, binomtest
 
 from monitor.stats.rates import wilson
 from monitor.suites.groups import grouped
@@ -235,3 +235,19 @@ def test_a_suite_that_golden_fails_shows_no_loss_and_so_passes_nobody() -> None:
     assert "golden itself is right in 0 of 80" in found.reason
     easy = outcome(tallies([2] * 40), tallies([2] * 40), TERMS, rng=np.random.default_rng(0))
     assert easy.status == "pass"
+
+
+@pytest.mark.parametrize(("n", "worse", "status"), [
+    (18, 0, "inconclusive"), (35, 0, "inconclusive"), (36, 0, "pass"), (53, 1, "inconclusive"), (54, 1, "pass"),
+    (60, 2, "inconclusive"),
+])  # fmt: skip
+def test_a_pass_rules_a_loss_of_the_margin_out_also_where_hardly_a_case_differs(
+    n: int, worse: int, status: str
+) -> None:
+    """Oracle: Clopper and Pearson. Of endpoints that lose 10 points, 15% passed with 18 cases by the interval alone."""
+    own = [Tally(case=str(at), k=int(at >= worse), n=1) for at in range(n)]
+    golden = [Tally(case=str(at), k=1, n=1) for at in range(n)]
+    found = outcome(own, golden, Terms(), rng=np.random.default_rng(0))
+    assert found.status == status
+    assert ("may be lost (exact bound): ask more to rule 10% out" in found.reason) == (status != "pass")
+    assert (beta.ppf(0.975, worse + 1, n - worse) <= 0.1) == (status == "pass")

@@ -25,7 +25,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_golden_relative_cases_beside_real_weights(folder: Path, tmp_path: Path) -> None:
     suite, config = tmp_path / "relative.jsonl", tmp_path / "weighmaster.yaml"
     rows = [{"prompt": f"Say {at}.", "oracles": [{"kind": "golden_relative"}, {"kind": "regex", "pattern": "."}],
-             "parameters": {"temperature": 0.0, "max_tokens": 6}} for at in range(24)]  # fmt: skip
+             "parameters": {"temperature": 0.0, "max_tokens": 6}} for at in range(48)]  # fmt: skip
     suite.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
     engine = TorchEngine.load(folder, device="cpu", threads=1)
 
