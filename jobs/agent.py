@@ -41,9 +41,9 @@ log = logging.getLogger(__name__)
 SEED_MASK = 2**31 - 1
 DISABLED = "endpoint disabled"
 LOOK_AGAIN = timedelta(seconds=60)
+"""The schedule is looked at this often even if nothing is due."""
 HISTORY_WAIT_S = 5.0
 """For which the store may be asked what was begun elsewhere, before probes begin."""
-"""The schedule is looked at this often even if nothing is due."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,7 +33,7 @@ def holds_words(body: Any) -> bool:
     """Whether a chat answer says what was said, if only that it was nothing.
 
     A message without `content`, or with none but null, has had its words taken out, unless it calls a tool or thinks,
-    or nobody counts a token.
+    or its usage says that no token was generated.
     """
     messages = _messages(body)
     if not messages:
