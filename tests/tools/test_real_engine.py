@@ -60,6 +60,24 @@ def later(station: str) -> dict[str, Any]:
 
 
 LATER = [later(station) for station in ("Dogwood", "Hazel", "Maple", "Rowan", "Willow")]
+CALLS = json.loads((TEMPLATE.parent / "q2_k_calls.json").read_text("utf-8"))
+
+
+def fourth(city: str) -> dict[str, Any]:
+    """After three calls that nobody answered; the broken weights begin a call here, and often write no JSON."""
+    messages: list[dict[str, Any]] = []
+    for at, earlier in enumerate(CALLS["earlier"]):
+        called = {"name": "get_weather", "arguments": json.dumps({"city": earlier})}
+        messages += [
+            {"role": "user", "content": f"What is the weather in {earlier}?"},
+            {"role": "assistant", "content": "",
+             "tool_calls": [{"id": f"call_{at}", "type": "function", "function": called}]},
+        ]  # fmt: skip
+    return {"messages": [*messages, {"role": "user", "content": f"What is the weather in {city}?"}],
+            "tools": [CALLS["tool"]], "max_tokens": 64, "expect": "call"}  # fmt: skip
+
+
+CITIES = [fourth(city) for city in CALLS["cities"]]
 CONTROL = [
     {"messages": [{"role": "user", "content": "Hello."}], "tools": tools, "max_tokens": 4}
     for tools in ([THERMOMETER], [TIME], [THERMOMETER, TIME])
@@ -94,20 +112,34 @@ def with_tools(golden_home: Path) -> Iterator[str]:
         yield address
 
 
+def at_zero(graded: list[Graded]) -> dict[str, ToolDraws]:
+    """Golden's draws: at temperature 0 every one is the same."""
+    return {one.case.case_id: ToolDraws(calls=(len(one.calls),) * 8, sound=(True,) * 8) for one in graded}
+
+
 async def test_faithful_weights_pass_and_degraded_ones_fail_against_them(
     with_tools: str, golden_home: Path, tmp_path: Path
 ) -> None:
-    """F16 makes valid calls in both forms. The Q2_K mix never ends its answers, which F16 always does."""
+    """F16 makes valid calls in both forms. The Q2_K mix never ends its answers, which F16 always does.
+
+    Where it does begin calls, those are no calls that could be run: `schema`, with a p-value.
+    """
     good, graded = await asked(with_tools, LATER, tmp_path)
     verdict = judge(good)
     assert (verdict.status, verdict.details["symptoms"]) == ("pass", {})
     assert all(one.calls and one.calls[0].valid for one in graded)
-    # At temperature 0 every draw is the same one.
-    golden = {one.case.case_id: ToolDraws(calls=(len(one.calls),) * 8, sound=(True,) * 8) for one in graded}
+    fine, calling = await asked(with_tools, CITIES, tmp_path)
+    assert judge(fine).status == "pass"
+    assert all(one.calls and one.calls[0].valid for one in calling)
+    golden = at_zero(graded)
     gguf = tmp_path / "q2.gguf"
     write_variant(golden_home, "Q2_K", gguf, print)
     with llama_server(gguf, "--template", str(TEMPLATE), "--parallel", "1") as address:
         bad, other = await asked(address, LATER, tmp_path)
+        broken = judge((await asked(address, CITIES, tmp_path))[0], tool_draws=at_zero(calling))
+    assert (broken.status, broken.cause) == ("fail", "schema")
+    assert broken.p_value is not None
+    assert broken.p_value <= 0.001
     assert sum(was_cut(one.exchange) for one in other) >= 8
     alone, against = judge(bad), judge(bad, tool_draws=golden)
     assert (alone.status, alone.cause) == ("inconclusive", "cut_by_limit")
