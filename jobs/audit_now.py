@@ -100,7 +100,8 @@ def _show(audited: Sequence[Audited], folder: Path, *, as_json: bool) -> int:
         console = Console(stderr=True, highlight=False)
         for row in rows:
             console.print(f"{row['endpoint']}: {row['reason']}", markup=False, soft_wrap=True)
-        console.print(f"evidence: {folder}; the same again: weighmaster audit --from {folder}", markup=False,
+        console.print(f"evidence: {folder}; the same again, with the same configuration: "
+                      f"weighmaster audit --from {folder}", markup=False,
                       soft_wrap=True)  # fmt: skip
     return exit_code([row["status"] for row in rows])
 

@@ -136,7 +136,7 @@ def _verdict(
         if name is not None:
             return status, "worse_than_golden" if name == "golden" else "regression", _words(name, worse[name])
     if difference is None or difference.n < MIN_CASES:
-        return _without(difference, judged, worse)
+        return _without(difference, judged, worse, terms)
     if judged["golden"] == "pass":
         return "pass", None, _words("golden", difference)
     return "inconclusive", "too_few", f"{_words('golden', difference)}: {_open(difference, terms)}"
@@ -153,7 +153,7 @@ def _open(one: Difference, terms: Terms) -> str:
 
 
 def _without(
-    difference: Difference | None, judged: Mapping[str, Status], worse: Mapping[str, Difference]
+    difference: Difference | None, judged: Mapping[str, Status], worse: Mapping[str, Difference], terms: Terms
 ) -> tuple[Status, str | None, str]:
     """The verdict of a run that golden has no answers to, or too few: what earlier runs say."""
     if difference is not None:
@@ -161,7 +161,11 @@ def _without(
     name = next((name for name, told in judged.items() if told == "pass"), None)
     if name is not None:
         return "pass", None, f"no golden reference; {_words(name, worse[name])}"
-    return "inconclusive", "no_reference", "no golden answers and no earlier run to compare with"
+    if worse:
+        first, one = next(iter(worse.items()))
+        return "inconclusive", "too_few", f"no golden reference; {_words(first, one)}: {_open(one, terms)}"
+    earlier = f"no earlier run with at least {MIN_CASES} of the same cases"
+    return "inconclusive", "no_reference", f"no golden answers and {earlier} to compare with"
 
 
 def _status(one: Difference, log_e: float | None, terms: Terms) -> Status:

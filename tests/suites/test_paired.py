@@ -251,3 +251,15 @@ def test_a_pass_rules_a_loss_of_the_margin_out_also_where_hardly_a_case_differs(
     assert found.status == status
     assert ("may be lost (exact bound): ask more to rule 10% out" in found.reason) == (status != "pass")
     assert (beta.ppf(0.975, worse + 1, n - worse) <= 0.1) == (status == "pass")
+
+
+def test_without_golden_an_earlier_run_that_decides_nothing_is_told() -> None:
+    """Twenty cases, alike in both runs: too few to rule a loss of ten points out, and not "no earlier run"."""
+    own = tuple(Tally(case=str(at), k=1, n=1) for at in range(20))
+    past = {"last": Before(run="a", own=own)}
+    found = outcome(own, (), Terms(), rng=np.random.default_rng(0), before=past)
+    assert (found.status, found.cause) == ("inconclusive", "too_few")
+    assert "against those of the last run over 20 cases" in found.reason
+    few = outcome(own[:9], (), Terms(), rng=np.random.default_rng(0), before={"last": Before(run="a", own=own[:9])})
+    assert (few.status, few.cause) == ("inconclusive", "no_reference")
+    assert "no earlier run with at least 10 of the same cases" in few.reason
