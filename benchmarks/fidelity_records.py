@@ -93,7 +93,8 @@ class _Changed:
 
 
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
-    "T 0.7": {"temperature": 0.7}, "T 1.3": {"temperature": 1.3}, "top-p 0.9": {"top_p": 0.9},
+    "T 0.7": {"temperature": 0.7}, "T 0.9": {"temperature": 0.9}, "T 1.3": {"temperature": 1.3},
+    "top-p 0.9": {"top_p": 0.9},
 }  # fmt: skip
 ENGINES = ("F16", "BF16", "Q8_0")
 """Faithful endpoints, the last of them when 8 bit is declared."""

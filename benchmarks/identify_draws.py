@@ -28,6 +28,12 @@ ANSWERS = 80
 
 ENDPOINTS = ("F16", "Q4_0", "Q5_0", "T 0.7")
 TOKENS = (200, 500, 1500)
+WEAK = ("BF16", "Q8_0", "top-p 0.9", "T 0.9")
+"""Endpoints that hardly differ from golden weights by drawn text, held against a few variants with fewer answers."""
+
+WEAK_VARIANTS = ("bf16", "Q8_0", "Q5_0", "Q4_0")
+WEAK_ANSWERS, WEAK_TOKENS = 24, (200, 400)
+_COLUMNS = ("endpoint", "tokens", "another sampler", "family right", "claimed", "wrong family at 0.99", "named")
 _PROBES = frozenset({"identify"})
 
 
@@ -52,22 +58,25 @@ class Draws:
         ])  # fmt: skip
 
 
-def drawn(golden: Golden, name: str) -> Draws:
-    """Return drawn answers of the endpoint `name`, recorded and predicted where that is missing (some hours)."""
+def drawn(golden: Golden, name: str, *, variants: Sequence[str] = (), answers: int = ANSWERS) -> Draws:
+    """Return drawn answers of the endpoint `name`, recorded and predicted where that is missing (some hours).
+
+    They are held against `variants`, the whole bank without.
+    """
     found = recorded(name, golden.home / "fidelity" / golden.digest, golden.home, golden.scorer, golden.note)
     text = without_logprobs(found.record)
     kept = [
         one for one in text.exchanges
         if one.answered and one.exchange_id.startswith("sample-") and found.text_views[one.exchange_id].positions
         and is_own_split(one, found.text_views[one.exchange_id])
-    ][:ANSWERS]  # fmt: skip
+    ][:answers]  # fmt: skip
     views = {one.exchange_id: found.text_views[one.exchange_id] for one in kept}
-    names = [key for key, variant in bank().items() if is_predictable(variant) and variant.changes != "sampler"]
+    whole = [key for key, variant in bank().items() if is_predictable(variant) and variant.changes != "sampler"]
     record = replace(text, exchanges=tuple(kept), run=replace(text.run, probe="identify"))
     made = Evidence(
         endpoint=Endpoint(name=name, provider="bench", base_url="http://127.0.0.1:1/v1", model="m"),
         runs=(record.run,), exchanges=record.exchanges, golden=views,
-        predictions=predictions_of([record], views, golden.scorer, golden.predictor, names),
+        predictions=predictions_of([record], views, golden.scorer, golden.predictor, variants or whole),
     )  # fmt: skip
     return Draws(name=name, answers=drawn_answers(made, _PROBES))
 
@@ -76,9 +85,13 @@ def report_draws(golden: Golden, report: Report, draws: int) -> None:
     """Who is who by drawn tokens, with the whole bank and with the endpoint's own family left out of it."""
     endpoints = [drawn(golden, name) for name in ENDPOINTS]
     report.table(
-        f"Text drawn at temperature 1, {draws} draws of answers",
-        ("endpoint", "tokens", "another sampler", "family right", "claimed", "wrong family at 0.99", "named"),
+        f"Text drawn at temperature 1, {draws} draws of answers", _COLUMNS,
         [_row(one, n, draws) for one in endpoints for n in TOKENS],
+    )  # fmt: skip
+    weak = [drawn(golden, name, variants=WEAK_VARIANTS, answers=WEAK_ANSWERS) for name in WEAK]
+    report.table(
+        f"Text drawn at temperature 1, held against {', '.join(WEAK_VARIANTS)}, {draws} draws of answers", _COLUMNS,
+        [_row(one, n, draws) for one in weak for n in WEAK_TOKENS],
     )  # fmt: skip
     known = families()
     report.table(

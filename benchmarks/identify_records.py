@@ -1,7 +1,7 @@
 """One-token answers of real endpoints, recorded once and kept, for identifications that are drawn from the record."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -60,14 +60,20 @@ class _File:
     views: tuple[GoldenView, ...]
 
 
-def recorded(name: str, folder: Path, home: Path, scorer: Scorer, report: Callable[[str], None]) -> Recorded:
-    """Return what the endpoint `name` answers: from `folder`, else by serving it now (about a minute)."""
+def recorded(
+    name: str, folder: Path, home: Path, scorer: Scorer, report: Callable[[str], None], *,
+    serve: Callable[[Bench], Coroutine[None, None, RunRecord]] | None = None,
+) -> Recorded:  # fmt: skip
+    """Return what the endpoint `name` answers: from `folder`, else by serving it now (about a minute).
+
+    Without `serve` it is one of llama.cpp.
+    """
     path = folder / f"{name.replace(' ', '-').replace('%', '')}.json"
     if not path.exists():
         report(f"recording {name}")
         bench = Bench(home=home, golden=ensure_golden(home, report), probe=_OneToken(), scorer=scorer,
                       clock=SystemClock(), report=report, parallel=2)  # fmt: skip
-        record = identified(asyncio.run(_answers(name, bench)), name)
+        record = identified(asyncio.run(serve(bench) if serve else _answers(name, bench)), name)
         folder.mkdir(parents=True, exist_ok=True)
         replace_file(path, encode({"record": record, "views": [*view([record], scorer).values()]}))
     found = decode(_File, path.read_bytes())

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from dashboard.words import DASH, interval, number, quantity, spoken, stamp
+from monitor.identified_parts import told_parts
 from monitor.results import Verdict
 from monitor.types import ANSWERED, NOT_THE_ENDPOINTS_FAULT, Exchange
 from monitor.wire.usage import read_usage
@@ -13,8 +14,8 @@ from monitor.wire.usage import read_usage
 SHOWN_RUNS = 3
 """Run ids that a verdict lists before it counts the rest."""
 
-DRAWN = frozenset({"dots", "schemes", "strips"})
-"""Details that are drawn instead of listed."""
+DRAWN = frozenset({"dots", "parts", "schemes", "strips"})
+"""Details that are drawn, or told in words, instead of listed."""
 
 Kind = Literal["answered", "endpoint's fault", "reported apart"]
 
@@ -69,6 +70,7 @@ def evidence(verdict: Verdict) -> list[tuple[str, str]]:
         ("e-value", _optional(verdict.e_value)),
         ("smallest visible", _optional(verdict.mde, verdict.unit)),
         ("band", verdict.band),
+        ("answered by", _answered_by(verdict)),
         *((spoken(name), _short(value)) for name, value in verdict.details.items() if name not in DRAWN),
         ("at", f"{stamp(verdict.at)} UTC"),
         ("fingerprint", verdict.fingerprint[:16] if verdict.fingerprint else None),
@@ -76,6 +78,12 @@ def evidence(verdict: Verdict) -> list[tuple[str, str]]:
         ("verdict", verdict.verdict_id),
     ]
     return [(name, value) for name, value in rows if value]
+
+
+def _answered_by(verdict: Verdict) -> str | None:
+    """Who answers which share of the requests; None where that is one backend."""
+    parts = told_parts(verdict.details) if verdict.detector == "identify" else ()
+    return ", ".join(f"{one.share:.0%} ({one.range}) {one.meaning}" for one in parts) or None
 
 
 def _optional(value: float | None, unit: str = "") -> str | None:

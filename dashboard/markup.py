@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from html import escape
 from urllib.parse import urlencode
 
+from monitor.plurals import plural
+
 MOST_CHARS = 4000
 """Characters of one text that a page shows; the rest is counted."""
 
@@ -54,7 +56,7 @@ def joined(children: Iterable[Child]) -> Markup:
 def data(text: str, *, most: int = MOST_CHARS, class_: str | None = None) -> Markup:
     """Text of somebody else, as it is: cut when it is long, in a direction of its own, controls as pictures."""
     rest = len(text) - most
-    told = tag("span", f" … and {rest:,} more characters", class_="wm-soft") if rest > 0 else None
+    told = tag("span", f" … and {plural(rest, 'more character')}", class_="wm-soft") if rest > 0 else None
     return joined([tag("bdi", text[:most], dir="auto", class_=class_), told])
 
 
@@ -69,11 +71,14 @@ def picture(drawing: Markup, *, alt: str) -> Markup:
     return tag("img", src=f"data:image/svg+xml;base64,{packed}", alt=alt)
 
 
-def table(heads: Sequence[str], rows: Iterable[Iterable[Child]], *, label: str, cards: bool = False) -> Markup:
+def table(
+    heads: Sequence[str], rows: Iterable[Iterable[Child]], *, label: str, cards: bool = False, upright: bool = False
+) -> Markup:
     """A table in a box that scrolls when it is too large. Cells that are no ``td`` or ``th`` yet become ``td``.
 
     With `cards` each row becomes a card on a phone, its cells under the names of their columns. Roles say that it
-    stays a table: what is laid out as blocks is none any more to a screen reader.
+    stays a table: what is laid out as blocks is none any more to a screen reader. With `upright` names of columns run
+    upwards, so that many narrow columns fit beside each other.
     """
     body = [[_titled(_cell(one, "td"), head) for one, head in zip(row, heads, strict=True)] for row in rows]
     numeric = {place for row in body for place, one in enumerate(row) if ' class="num"' in one.text[:200].split(">")[0]}
@@ -82,7 +87,8 @@ def table(heads: Sequence[str], rows: Iterable[Iterable[Child]], *, label: str, 
     ]
     inside = tag("thead", tag("tr", *titles)), tag("tbody", *(tag("tr", *row) for row in body))
     made = as_cards(tag("table", *inside)) if cards else tag("table", *inside)
-    return tag("div", made, class_="wm wm-tall", tabindex=0, role="region", aria_label=label)
+    looks = "wm wm-tall wm-upright" if upright else "wm wm-tall"
+    return tag("div", made, class_=looks, tabindex=0, role="region", aria_label=label)
 
 
 def figures(*texts: str) -> list[Markup]:

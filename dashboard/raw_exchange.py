@@ -10,6 +10,7 @@ from dashboard import session
 from dashboard.evidence_charts import timeline
 from dashboard.page import chart
 from monitor.errors import UsageError
+from monitor.plurals import plural
 from monitor.types import Capture, Exchange
 from monitor.wire.annotate import Note, explained
 from monitor.wire.capture_file import load_capture
@@ -77,4 +78,4 @@ def _text(raw_bytes: bytes) -> str:
     """Bytes as text, what is no UTF-8 as escapes, long ones cut."""
     shown = raw_bytes[:MOST_BYTES].decode("utf-8", "backslashreplace")
     rest = len(raw_bytes) - MOST_BYTES
-    return f"{shown}\n… and {rest:,} more bytes" if rest > 0 else shown
+    return f"{shown}\n… and {plural(rest, 'more byte')}" if rest > 0 else shown

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dashboard.markup import Markup, data, figures, joined, table, tag
 from dashboard.positions import Answer, Token
 from dashboard.words import DASH, number
+from monitor.plurals import plural
 
 SHOWN_TOKENS = 400
 """Tokens of one answer that are shaded; the rest is counted."""
@@ -19,7 +20,7 @@ def heat_map(answer: Answer) -> Markup:
     """The answer token by token: the shade is the divergence, an underline says that golden prefers another token."""
     shown = [_token(one) for one in answer.tokens[:SHOWN_TOKENS]]
     rest = len(answer.tokens) - len(shown)
-    more = tag("span", f" … and {rest:,} more tokens", class_="wm-soft") if rest > 0 else None
+    more = tag("span", f" … and {plural(rest, 'more token')}", class_="wm-soft") if rest > 0 else None
     shaded = tag("span", "shaded", style=_shade(0.6))
     legend = tag(
         "div",

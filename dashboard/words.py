@@ -217,13 +217,21 @@ def interval(low: float | None, high: float | None, unit: str) -> str | None:
     """Write both ends of an interval in the scale of `quantity`, without the unit; None without an interval."""
     if low is None or high is None:
         return None
-    factor = 100 if unit == "share" else 1
-    return f"[{number(factor * low)}, {number(factor * high)}]"
+    if unit == "share":
+        low, high = _percent(low), _percent(high)
+    return f"[{number(low)}, {number(high)}]"
+
+
+_NOTHING = 1e-9
 
 
 def rate(k: float, n: int) -> str:
-    """Write a rate in percent; an empty sample has none."""
-    return f"{number(100 * k / n)} %" if n else DASH
+    """Write a rate in percent; an empty sample has none. What rounding alone left of 0 is 0."""
+    return f"{number(_percent(k / n))} %" if n else DASH
+
+
+def _percent(share: float) -> float:
+    return 100 * share if abs(share) > _NOTHING else 0.0
 
 
 def ago(at: datetime | None, now: datetime) -> str:

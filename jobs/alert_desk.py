@@ -5,6 +5,7 @@ import secrets
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from fnmatch import fnmatchcase
 from typing import TypeVar, get_args
 
 import typer
@@ -12,7 +13,7 @@ import typer
 from jobs.clock import SystemClock
 from jobs.notify_routes import SendError, sender_of
 from jobs.store_client import SOON_S, StoreClient, client_for
-from monitor.alerting.nouns import Ack, Event, Message, Silence, Topic
+from monitor.alerting.nouns import AGENT, CONFIGURATION, PROVIDER, VANTAGE, Ack, Event, Message, Silence, Topic
 from monitor.alerting.outbox import Delivery
 from monitor.codec import encode
 from monitor.config_fields import parse_duration
@@ -24,6 +25,8 @@ from monitor.ports import Clock
 T = TypeVar("T")
 
 MOST = 1000
+_OTHERS = (AGENT, VANTAGE, CONFIGURATION)
+"""What incidents are about that have no endpoint or provider."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +64,11 @@ class Desk:
         return incident_id
 
     def silence(self, match: str, length: timedelta, *, reason: str, by: str, topic: str | None) -> Silence:
-        """Make a silence from now on."""
+        """Make a silence from now on. Raises UsageError when it could match nothing, or gives no reason."""
+        if not match.strip():
+            raise UsageError("the pattern is empty; write names or a pattern such as acme/*, or * for everything")
+        if not reason.strip():
+            raise UsageError("--reason is empty; it stands beside every incident that is muted")
         known = {name: name for name in get_args(Topic)}
         if topic is not None and topic not in known:
             raise UsageError(f"unknown topic {topic!r}; one of {', '.join(known)}")
@@ -72,6 +79,14 @@ class Desk:
         )  # fmt: skip
         self._tell("silence", made)
         return made
+
+    def knows(self, match: str) -> bool:
+        """Whether a pattern matches an endpoint or provider of the store, or is about an agent or the service."""
+        if match.startswith(_OTHERS):
+            return True
+        found = self._ask(lambda store: store.overview())["endpoints"]
+        names = {name for one in found for name in (one["endpoint"], one["provider"], PROVIDER + one["provider"])}
+        return any(fnmatchcase(name, match) for name in names)
 
     def silences(self) -> Sequence[Silence]:
         """Silences in force."""

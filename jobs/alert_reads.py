@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from jobs.store_client import StoreClient
+from monitor.agent_sign import AgentSign
 from monitor.alerting.conditions import HOUR_S, BurnRate, Rule, Shift, Window
 from monitor.alerting.facts import Facts, HourMedian, Sample, Tally, grouped, hourly
 from monitor.alerting.nouns import PROVIDER, Ack, Outage, Silence, State, Track
@@ -33,6 +34,7 @@ class InForce:
     acks: tuple[Ack, ...]
     deliveries: tuple[Delivery, ...]
     heard: Mapping[str, datetime]
+    signs: tuple[AgentSign, ...] = ()
 
     def state(self) -> State:
         """What the state machine remembers."""
@@ -103,7 +105,7 @@ class AlertReads:
         return Facts(
             now=now, endpoints=self._endpoints, samples=grouped(samples.samples), verdicts=told.verdicts,
             maintained=told.maintained, past=await self._hours(now), tallies=await self._tallies(now),
-            heard=force.heard, outages=state.outages, patience_s=self._patience_s,
+            heard=force.heard, signs=force.signs, outages=state.outages, patience_s=self._patience_s,
             slow_since={one.endpoint: one.opened_at for one in state.incidents.values() if one.topic == "speed"},
         )  # fmt: skip
 

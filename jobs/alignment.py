@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 
 from monitor.codec import finite
+from monitor.errors import TaskRefusedError
 from monitor.ports import Floats, Scores, ScoreTask, Tokenizer
 from monitor.results import GoldenPosition, GoldenView
 from monitor.types import Exchange, TokenLogprob, TopToken
@@ -42,7 +43,7 @@ class Aligned:
 
     exchange_id: str
     run_id: str
-    prompt_tokens: int
+    prompt_tokens: int | None
     tokens: _Tokens
     task: ScoreTask | None
     prompt_parts: Mapping[str, int] = field(default_factory=dict)
@@ -73,13 +74,17 @@ def align(exchange: Exchange, tokenizer: Tokenizer) -> Aligned:
 
     With logprob entries the answer is used up to the first token that is not in the golden vocabulary; a listed
     alternative that cannot be mapped stays in the rest bucket, which is exact for a tail-bucket divergence. Without,
-    the answer's text is split as the golden tokenizer splits it.
+    the answer's text is split as the golden tokenizer splits it. A conversation that the golden template refuses, as
+    some do a message without content, has no golden prompt: nothing of the exchange is scored, and its view says why.
     """
     request = exchange.request
     if request is None:
         nothing = _Tokens(problem="the request is not known")
         return Aligned(exchange.exchange_id, exchange.run_id, 0, nothing, None)
-    prompt_ids = tuple(tokenizer.prompt_ids(request.messages, request.tools))
+    try:
+        prompt_ids = tuple(tokenizer.prompt_ids(request.messages, request.tools))
+    except TaskRefusedError as error:
+        return Aligned(exchange.exchange_id, exchange.run_id, None, _Tokens(problem=str(error)), None)
     entries = exchange.choice.logprobs
     tokens = _of_entries(entries, tokenizer) if entries else _of_text(exchange, tokenizer)
     task = None

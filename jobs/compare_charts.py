@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 
 from markupsafe import Markup
@@ -11,8 +11,11 @@ from monitor.comparison import Measure, ModelComparison
 from monitor.comparison_figures import bare, one_line
 from monitor.comparison_marks import KL, Line, Mark, limits, of_measure, on_ladder
 from monitor.comparison_weights import FLOOR_NATS
+from monitor.plurals import plural
 
 _UNDER_WORDS, _UNDER_NOTHING = 44, 10
+_APART = 14
+"""Between words, and between the scale and the numbers beside it."""
 _CHARACTER = 6.6
 """Width of a character, at most of them, for a font of 12 units."""
 
@@ -55,8 +58,8 @@ def forest(model: ModelComparison, measure: Measure, layout: Layout = WIDE) -> M
     marks = of_measure(model, measure)
     if not marks:
         return Markup()
-    scale = _linear(marks, measure)
-    return _Picture(scale=scale, layout=layout).svg(marks, [], f"{measure.title} of {len(marks)} endpoints")
+    picture = _Picture(scale=_linear(marks, measure), layout=_roomy(layout, marks))
+    return picture.svg(marks, [], f"{measure.title} of {plural(len(marks), 'endpoint')}")
 
 
 def ladder(model: ModelComparison, layout: Layout = WIDE) -> Markup:
@@ -65,9 +68,15 @@ def ladder(model: ModelComparison, layout: Layout = WIDE) -> Markup:
     if not marks:
         return Markup()
     n = sum(mark.kind == "endpoint" for mark in marks)
-    beside = f" beside {len(marks) - n} calibrated variants" if n < len(marks) else ""
-    picture = _Picture(scale=_logarithmic(marks, lines), layout=layout)
-    return picture.svg(marks, lines, f"KL to golden of {n} endpoints{beside}")
+    beside = f" beside {plural(len(marks) - n, 'calibrated variant')}" if n < len(marks) else ""
+    picture = _Picture(scale=_logarithmic(marks, lines), layout=_roomy(layout, marks))
+    return picture.svg(marks, lines, f"KL to golden of {plural(n, 'endpoint')}{beside}")
+
+
+def _roomy(layout: Layout, marks: Sequence[Mark]) -> Layout:
+    """The layout with room for the longest number beside the scale; above it there is."""
+    longest = max(len(mark.text) for mark in marks) * _CHARACTER + 2 * _APART
+    return layout if layout.stacked else replace(layout, right=max(layout.right, math.ceil(longest)))
 
 
 def _linear(marks: Sequence[Mark], measure: Measure) -> _Scale:
@@ -128,20 +137,23 @@ class _Picture:
                 yield self._words(float(x), bottom + 16, f"≤{label}" if tick == self.scale.holds else label)
         yield self._words(self.layout.left + self.layout.width / 2, bottom + 36, self.scale.title)
 
-    def _words(self, middle: float, y: int, text: str) -> str:
-        """Words around `middle`, moved so far that they do not run out of the picture."""
+    def _words(self, middle: float, y: int, text: str, *, beyond: float = 0.0) -> str:
+        """Words around `middle`, moved so far that they run neither out of the picture nor over what ends `beyond`."""
         half = len(text) * _CHARACTER / 2
         full = self.layout.left + self.layout.width + self.layout.right
-        x = min(max(middle, half), full - half)
+        x = max(min(max(middle, half), full - half), beyond + half)
         return f'<text class="tick" x="{x:.1f}" y="{y}" text-anchor="middle">{_text(text)}</text>'
 
     def _lines(self, lines: Sequence[Line], top: int, bottom: int) -> Iterator[str]:
+        ends = {"tolerated": 0.0, "fails": 0.0}
         for line in lines:
             x = self._x(line.value)
             # Each kind on a line of its own, so that the words of two that are near do not run into each other.
             y = top - (31 if line.kind == "tolerated" else 16)
             yield f'<line class="{line.kind}" x1="{x}" x2="{x}" y1="{y + 4}" y2="{bottom}"/>'
-            yield self._words(float(x), y, line.text)
+            yield self._words(float(x), y, line.text, beyond=ends[line.kind])
+            wide = len(line.text) * _CHARACTER
+            ends[line.kind] = max(float(x) - wide / 2, ends[line.kind]) + wide + _APART
 
     def _rows(self, marks: Sequence[Mark], top: int) -> Iterator[str]:
         to = self.layout
@@ -153,9 +165,11 @@ class _Picture:
             yield _dot(mark.kind, float(self._x(mark.value)), y) + "</g>"
 
     def _labels(self, mark: Mark, y: int) -> str:
-        to, name, value = self.layout, _text(_short(mark.name, self.layout.label)), _text(mark.text)
+        to, value, wide = self.layout, _text(mark.text), len(mark.text) * _CHARACTER + 6
+        room = int((to.width - wide) / _CHARACTER) if to.stacked else to.label
+        name = _text(_short(mark.name, min(to.label, room)))
         if to.stacked:
-            end, wide = to.left + to.width, len(mark.text) * _CHARACTER + 6
+            end = to.left + to.width
             return (
                 f'<rect class="ground" x="{end - wide:.1f}" y="{y - 24}" width="{wide:.1f}" height="16"/>'
                 f'<text x="{to.left}" y="{y - 12}">{name}</text>'
@@ -163,7 +177,7 @@ class _Picture:
             )
         return (
             f'<text x="{to.left - 12}" y="{y + 4}" text-anchor="end">{name}</text>'
-            f'<text class="value" x="{to.left + to.width + 14}" y="{y + 4}">{value}</text>'
+            f'<text class="value" x="{to.left + to.width + _APART}" y="{y + 4}">{value}</text>'
         )
 
 

@@ -18,6 +18,7 @@ from monitor.comparison_glossary import glossary
 from monitor.comparison_measures import measure
 from monitor.comparison_weights import ladder_text, served
 from monitor.comparison_words import advice, order_text, scope, sections
+from monitor.plurals import plural
 from monitor.results import Status
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~&!])")
@@ -55,7 +56,7 @@ def title_of(comparison: Comparison) -> str:
     names = [model.model for model in comparison.models]
     n = sum(len(model.rows) for model in comparison.models)
     shown = names[0] if len(names) == 1 else f"{len(names)} models"
-    return f"{n} endpoint{'' if n == 1 else 's'} of {shown} compared" if names else "Nothing to compare"
+    return f"{plural(n, 'endpoint')} of {shown} compared" if names else "Nothing to compare"
 
 
 def _environment(*, escaped: bool) -> Environment:
@@ -90,8 +91,8 @@ def _known(comparison: Comparison) -> dict[str, Any]:
         "comparison": comparison, "title": title_of(comparison), "all_measures": cells.measured(comparison),
         "chart": chart, "advice": advice, "scope": scope, "sections": sections, "served": served,
         "ladder_text": ladder_text, "glossary": glossary(comparison), "switch_note": cells.switch_note,
-        "measures": cells.measures, "symbol": symbol, "estimate": estimate_text, "place": cells.shown_place,
-        "place_text": place_text,
+        "measures": cells.measures, "symbol": symbol, "plural": plural, "estimate": estimate_text,
+        "place": cells.shown_place, "place_text": place_text,
         "order": cells.order,
         "value": cells.value, "ends": cells.ends, "counted": cells.counted, "apart": cells.apart,
         "rests_on": cells.rests_on, "incident_title": incident_title,

@@ -113,10 +113,9 @@ def ports(addresses: Mapping[str, Address], working: Callable[[str], bool]) -> I
         elif working(name):
             yield Finding(check="ports", subject=name, status="ok", seen=f"{address} answers as our {name}")
         else:
-            remedy = f"end what listens there, or change {name}.listen"
-            yield Finding(
-                check="ports", subject=name, status="failed", seen=f"{address}: {trouble}", remedy=remedy
-            )  # fmt: skip
+            seen = f"{address}: {trouble}, and what has it does not answer as our {name}"
+            remedy = f"if it is our {name}, it hangs: start it again; else end it, or change {name}.listen"
+            yield Finding(check="ports", subject=name, status="failed", seen=seen, remedy=remedy)
 
 
 def _taken(address: Address) -> str | None:

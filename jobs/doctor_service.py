@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
+from dataclasses import dataclass
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
@@ -11,14 +12,20 @@ import httpx
 
 from jobs.doctor import Finding, Status
 from jobs.trust import trusting
+from monitor.agent_sign import AgentSign, at_once, names
+from monitor.codec import decode
 from monitor.config_types import Config
-from monitor.errors import ConfigError, GoldenError, StoreError
+from monitor.errors import ConfigError, GoldenError, SpoolFullError, StoreError
 from monitor.ports import Clock
 
 CLOCK_WARNS_S, CLOCK_FAILS_S = 2.0, 30.0
 """Offset between two machines; the Date header has whole seconds, so less than one says nothing."""
 MUCH_WAITS = 10_000
 _LIMIT_S = 5.0
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Signs:
+    agents: tuple[AgentSign, ...]
 
 
 def configuration(path: Path, mistakes: ConfigError | None) -> Iterator[Finding]:
@@ -99,6 +106,26 @@ def store(config: Config, url: str, clock: Clock, version: str, schema: int) -> 
     yield offset(reply.headers.get("date"), before, now)
 
 
+def agents(config: Config, url: str) -> Iterator[Finding]:
+    """Whether two agents run under the name of one vantage. Says nothing of a store that does not answer."""
+    headers = {"authorization": f"Bearer {config.store.bearer}"} if config.store.bearer else {}
+    try:
+        reply = httpx.get(
+            f"{url}/api/agents", headers=headers, timeout=_LIMIT_S, trust_env=False, follow_redirects=False,
+            verify=trusting(config.store.tls_ca),
+        )  # fmt: skip
+        signs = decode(_Signs, reply.content).agents if reply.status_code == 200 else ()
+    except (httpx.HTTPError, ValueError):
+        return
+    for place, own in at_once(signs).items():
+        yield Finding(
+            check="agents", subject=place, status="failed", seen=f"{len(own)} agents run as {place}: {names(own)}",
+            remedy="end one, or give it another vantage and a spool of its own",
+        )  # fmt: skip
+    if signs and not at_once(signs):
+        yield Finding(check="agents", subject="all", status="ok", seen="one at each vantage")
+
+
 def told(metrics: str, url: str, version: str, schema: int) -> Iterator[Finding]:
     """What the store's metrics say of its version, its schema and its configuration."""
     theirs = metrics.partition('weighmaster_build_info{version="')[2].partition('"')[0]
@@ -144,11 +171,13 @@ def spools(paths: Iterable[Path]) -> Iterator[Finding]:
         try:
             with closing(SqliteSpool(path, writer=None)) as spool:
                 waiting = spool.backlog()
+        except SpoolFullError as error:
+            remedy = "make room on the disk; nothing that it holds is lost"
+            yield Finding(check="spools", subject=str(path), status="failed", seen=str(error), remedy=remedy)
+            continue
         except StoreError as error:
-            yield Finding(
-                check="spools", subject=str(path), status="failed", seen=str(error),
-                remedy="stop its process, move the file aside, start again; what was in it is lost",
-            )  # fmt: skip
+            remedy = "stop its process, move the file aside, start again; what was in it is lost"
+            yield Finding(check="spools", subject=str(path), status="failed", seen=str(error), remedy=remedy)
             continue
         much = waiting > MUCH_WAITS
         yield Finding(

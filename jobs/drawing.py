@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 import orjson
 
-from monitor.errors import GoldenError
-from monitor.ports import Sampler, Scorer
+from monitor.errors import GoldenError, TaskRefusedError
+from monitor.plurals import plural
+from monitor.ports import Sampler, Scorer, Tokenizer
 from monitor.types import Request
 
 log = logging.getLogger(__name__)
@@ -30,14 +31,25 @@ def draw_new(
     keys = {name: (mark, _digest(request), request.max_tokens, n) for name, request in asked.items()}
     for length in {request.max_tokens for request in asked.values()}:
         new = [name for name, request in asked.items() if request.max_tokens == length and keys[name] not in drawn]
+        ids = _prompts({name: asked[name] for name in new}, scorer.tokenizer)
         try:
-            ids = [scorer.tokenizer.prompt_ids(asked[name].messages, asked[name].tools) for name in new]
-            answers = scorer.draw(ids, n=n, max_tokens=length, seed=seed) if ids else []
+            answers = scorer.draw(list(ids.values()), n=n, max_tokens=length, seed=seed) if ids else []
         except GoldenError as error:
-            log.warning("no golden answers to %d prompts: %s", len(new), error)
+            log.warning("no golden answers to %s: %s", plural(len(ids), "prompt"), error)
             continue
-        drawn.update({keys[name]: tuple(map(tuple, some)) for name, some in zip(new, answers, strict=True)})
+        drawn.update({keys[name]: tuple(map(tuple, some)) for name, some in zip(ids, answers, strict=True)})
     return {name: drawn[key] for name, key in keys.items() if key in drawn}
+
+
+def _prompts(asked: Mapping[str, Request], tokenizer: Tokenizer) -> dict[str, list[int]]:
+    """Golden prompts by name, without those that the template refuses: these cost the others nothing."""
+    found = {}
+    for name, request in asked.items():
+        try:
+            found[name] = tokenizer.prompt_ids(request.messages, request.tools)
+        except TaskRefusedError as error:
+            log.warning("no golden answers to %s: %s", name, error)
+    return found
 
 
 def _digest(request: Request) -> str:

@@ -79,12 +79,18 @@ class Bench:
             async with _client(endpoint, self.clock) as client:
                 return await self.asked(name, through(client) if through else client, concurrency=at_once)
 
-    async def vllm(self, name: str, python: Path, dtype: str) -> RunRecord:
-        """Serve the golden folder in `dtype` with the vLLM that `python` has, and run the probe against it."""
+    async def vllm(self, name: str, python: Path, dtype: str, *options: str) -> RunRecord:
+        """Serve the golden folder in `dtype` with the vLLM that `python` has, and run the probe against it.
+
+        ``options`` are further ones of vLLM's command line.
+        """
         log = self.home / "logs" / "calibrate-vllm.log"
         longest = read_json(self.golden, "config.json").get("max_position_embeddings", _CONTEXT)
         async with (
-            serve_vllm(python, self.golden, log, dtype=dtype, model=self.model, context=min(_CONTEXT, longest)) as url,
+            serve_vllm(
+                python, self.golden, log, dtype=dtype, model=self.model, context=min(_CONTEXT, longest),
+                options=options,
+            ) as url,
             _client(self._endpoint(name, url), self.clock) as client,
         ):
             return await self.asked(name, client)

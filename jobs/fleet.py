@@ -1,7 +1,7 @@
 """``weighmaster fleet``: which agents there are, and how each endpoint looks from where they are."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -10,7 +10,7 @@ from rich.text import Text
 
 from jobs.store_client import SOON_S, client_for
 from jobs.terminal import show, show_document
-from monitor.agent_sign import AgentSign
+from monitor.agent_sign import AgentSign, at_once, names
 from monitor.alerting.facts import Sample
 from monitor.codec import plain
 from monitor.config_types import Config
@@ -35,17 +35,20 @@ class _Samples:
 
 
 def run(config: Config, url: str, clock: Clock, *, since_s: float, as_json: bool) -> int:
-    """Print both tables; return 1 when an agent has gone quiet, 3 when there is none, else 0."""
+    """Print both tables; return 1 when an agent is quiet or two have one vantage, 3 when there is none, else 0."""
     now = clock.now()
     agents, samples = asyncio.run(_asked(config, url, now - timedelta(seconds=since_s)))
-    found = regions(samples)
+    found, doubled = regions(samples), at_once(agents)
     if as_json:
-        signs = [{**plain(one), "quiet": now - one.at > SILENT} for one in agents]
+        signs = [
+            {**plain(one), "quiet": now - one.at > SILENT, "twice": one in doubled.get(one.vantage, ())}
+            for one in agents
+        ]
         show_document({"agents": signs, "regions": plain(found), "cut": len(samples) >= MOST_SAMPLES})
     else:
-        show(_agents(agents, now))
+        show(_agents(agents, doubled, now))
         show(_regions(found, cut=len(samples) >= MOST_SAMPLES))
-    return 3 if not agents else int(any(now - one.at > SILENT for one in agents))
+    return 3 if not agents else int(bool(doubled) or any(now - one.at > SILENT for one in agents))
 
 
 async def _asked(config: Config, url: str, since: datetime) -> tuple[Sequence[AgentSign], Sequence[Sample]]:
@@ -57,15 +60,23 @@ async def _asked(config: Config, url: str, since: datetime) -> tuple[Sequence[Ag
         await store.aclose()
 
 
-def _agents(agents: Sequence[AgentSign], now: datetime) -> Table:
-    table = Table(title=None if agents else "no agent has signed yet")
-    for name in ("agent", "last sign", "version", "clock ahead of the store's", "records waiting"):
+def _agents(agents: Sequence[AgentSign], doubled: Mapping[str, Sequence[AgentSign]], now: datetime) -> Table:
+    table = Table(title=None if agents else "no agent has signed yet", caption=_mistake(doubled))
+    for name in ("agent", "machine", "last sign", "version", "clock ahead of the store's", "records waiting"):
         table.add_column(name, overflow="fold")
     for one in agents:
         quiet = ", quiet" if now - one.at > SILENT else ""
         ago = f"{(now - one.at).total_seconds():.0f} s ago{quiet}"
-        table.add_row(Text(one.vantage), ago, Text(one.version), _clock(one), f"{one.waiting:,}")
+        table.add_row(Text(one.vantage), Text(one.host or "–"), ago, Text(one.version), _clock(one), f"{one.waiting:,}")
     return table
+
+
+def _mistake(doubled: Mapping[str, Sequence[AgentSign]]) -> Text | None:
+    lines = [
+        f"{len(own)} agents run as {place}: {names(own)}. End one, or give it another vantage and a spool of its own."
+        for place, own in doubled.items()
+    ]
+    return Text("\n".join(lines), style="red") if lines else None
 
 
 def _clock(one: AgentSign) -> str:

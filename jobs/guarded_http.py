@@ -61,5 +61,7 @@ async def _address(host: str, port: int, *, allow_private: bool) -> str:
     refused = [refusal(address, allow_private=allow_private) for address in addresses]
     good = next((address for address, why in zip(addresses, refused, strict=True) if why is None), None)
     if good is None:
-        raise RefusedByGuardError(f"its name leads to {refused[0]}" if refused else "its name leads nowhere")
+        if not refused:
+            raise RefusedByGuardError("its name leads nowhere")
+        raise RefusedByGuardError(f"its {'address is' if host in addresses else 'name leads to'} {refused[0]}")
     return good

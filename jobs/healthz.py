@@ -20,7 +20,7 @@ MOST_HEAD = 8192
 LIMIT_S = 5.0
 """Within which a request has to be there."""
 MOST_AT_ONCE = 16
-"""Connections; more are closed at once, so that nobody takes the files of a process that has work to do."""
+"""Connections, so that nobody takes the files of a process that has work to do; the oldest makes room for another."""
 INVALID = "works with its old configuration, the file is not valid: see its log, or `weighmaster check`"
 
 _REASONS = {200: "OK", 400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed", 503: "Service Unavailable"}
@@ -75,20 +75,23 @@ def facts(process: str, life: Mapping[str, Any]) -> tuple[int, dict[str, object]
 class _Answerer:
     def __init__(self, process: str, life: Callable[[], Mapping[str, Any]]) -> None:
         self._process, self._life = process, life
-        self._n_open = 0
+        self._open: dict[asyncio.Task[None] | None, None] = {}  # the oldest first
 
     async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer one request and close."""
-        self._n_open += 1
+        """Answer one request and close. A monitor sends at once: who has waited longest is idle, and goes first."""
+        own = asyncio.current_task()
+        if len(self._open) >= MOST_AT_ONCE and (oldest := next(iter(self._open))) is not None:
+            del self._open[oldest]
+            oldest.cancel()
+        self._open[own] = None
         try:
-            if self._n_open <= MOST_AT_ONCE:
-                # Cancelled at the end of the process, a task that says so is an error in the log of Python 3.11.
-                with suppress(OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.CancelledError):
-                    async with asyncio.timeout(LIMIT_S):
-                        writer.write(self._answer(await _head(reader)))
-                        await writer.drain()
+            # Cancelled at the end of the process, a task that says so is an error in the log of Python 3.11.
+            with suppress(OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.CancelledError):
+                async with asyncio.timeout(LIMIT_S):
+                    writer.write(self._answer(await _head(reader)))
+                    await writer.drain()
         finally:
-            self._n_open -= 1
+            self._open.pop(own, None)
             writer.close()
 
     def _answer(self, head: bytes) -> bytes:

@@ -18,6 +18,7 @@ from jobs.endpoints_now import INTERRUPTED, chosen, each, exit_code, interruptib
 from jobs.event_loop import run as run_loop
 from jobs.identify_order import CANDIDATES, ordered
 from jobs.identify_picture import svg
+from jobs.identify_progress import Progress
 from jobs.identify_table import identified_row, identified_table
 from jobs.judging import GoldenSide, evidence_of, golden_side
 from jobs.pipeline import Judged, Probed
@@ -30,6 +31,7 @@ from monitor.config_types import Config, EndpointConfig
 from monitor.detectors.identify import Identify, deviations
 from monitor.errors import UsageError
 from monitor.evidence import after_sampler
+from monitor.plurals import plural
 from monitor.ports import Client, Probe, Scorer
 from monitor.results import Evidence, Prediction, RunRecord, Verdict
 from monitor.types import Capture
@@ -106,16 +108,11 @@ def run(config: Config, patterns: Sequence[str], terms: Terms, out: Path, *, as_
     def tell(line: str) -> None:
         console.print(line, markup=False, soft_wrap=True)
 
-    def predicting(line: str) -> None:
-        # Called before each variant, in a thread that the end of the loop waits for.
-        if stopped.is_set():
-            raise KeyboardInterrupt
-        tell(line)
-
+    progress = Progress(tell, stopped)
     try:
         with interruptible(), scorers(config, entries, console) as golden:
             made = {
-                entry.endpoint.name: _made(config, entry, golden[str(entry.endpoint.reference)], terms, predicting)
+                entry.endpoint.name: _made(config, entry, golden[str(entry.endpoint.reference)], terms, progress)
                 for entry in entries
             }
 
@@ -139,12 +136,12 @@ def run(config: Config, patterns: Sequence[str], terms: Terms, out: Path, *, as_
 
 
 def _made(
-    config: Config, entry: EndpointConfig, scorer: Scorer, terms: Terms, tell: Callable[[str], None]
+    config: Config, entry: EndpointConfig, scorer: Scorer, terms: Terms, progress: Progress
 ) -> _Asked:
     from reference.engines.pack import PackEngine  # noqa: PLC0415
 
     reference = config.references[str(entry.endpoint.reference)]
-    predictor = predictor_for(reference, scorer, tell)
+    predictor = predictor_for(reference, scorer, progress)
     detector = next((one for one in config.detectors if isinstance(one, Identify)), Identify())
     names = wanted_names(predictor, config.detectors)
     if not names:
@@ -152,19 +149,23 @@ def _made(
     kind: Any = catalogues(detectors=False).probes["identify"]
     # What a pack has recorded are the first prompts of the pool's own order.
     in_order = isinstance(scorer, PackEngine) or terms.n > CANDIDATES
-    best = () if in_order else ordered(
-        scorer, predictor, names, kept_at(scorer, "-order.json"), order=kind().order, report=tell
-    )  # fmt: skip
-    ask = partial(_round, partial(kind, chosen=best), terms.n)
-    rounds = range(0, terms.n, _PER_ROUND)
-    if terms.way.top_k is not None:
-        probes = [probe for at in range(len(rounds)) if (probe := ask(at, terms.way)) is not None]
-        prepare([request for probe in probes for request in probe.requests(0)], scorer, predictor, names)
+    with progress.working():
+        progress("looking up what was predicted before")
+        best = () if in_order else ordered(
+            scorer, predictor, names, kept_at(scorer, "-order.json"), order=kind().order, report=progress
+        )  # fmt: skip
+        ask = partial(_round, partial(kind, chosen=best), terms.n)
+        rounds = range(0, terms.n, _PER_ROUND)
+        if terms.way.top_k is not None:
+            probes = [probe for at in range(len(rounds)) if (probe := ask(at, terms.way)) is not None]
+            prepare([request for probe in probes for request in probe.requests(0)], scorer, predictor, names)
     tolerances = tolerances_for(reference, scorer.fingerprint)
 
     def look(records: Sequence[RunRecord]) -> GoldenSide:
-        seen = golden_side(records, scorer, (), tolerances=tolerances)
-        return replace(seen, predictions=predictions_of(records, seen.views, scorer, predictor, names))
+        with progress.working():
+            progress(f"golden weights read {plural(sum(len(one.exchanges) for one in records), 'answer')}")
+            seen = golden_side(records, scorer, (), tolerances=tolerances)
+            return replace(seen, predictions=predictions_of(records, seen.views, scorer, predictor, names))
 
     return _Asked(entry=entry, detector=detector, ask=ask, look=look, way=terms.way)
 

@@ -6,6 +6,7 @@ from html import escape
 import numpy as np
 
 from jobs import identify_strips
+from monitor.identified_parts import Part, told_parts
 from monitor.results import Verdict
 from monitor.stats.matched_space import Floats, centred
 from monitor.stats.posterior import posterior_text
@@ -21,13 +22,15 @@ def svg(verdict: Verdict, observed: Sequence[Floats], predicted: Sequence[Floats
     Below, some positions token by token. Of text alone, without `observed`, bars count the tokens that are not a
     variant's own first choice; of drawn text they say how much likelier a variant makes it.
     """
-    title = f"{verdict.endpoint}: {verdict.cause or verdict.status}"
+    parts = told_parts(verdict.details)
+    what = ", ".join(f"{one.share:.0%} {one.label}" for one in parts) or verdict.cause or verdict.status
+    title = f"{verdict.endpoint}: {what}"
     nearest, strips = str(verdict.details["nearest"]), verdict.details["strips"]
     width, below = _LEFT + _SIDE + _GAP + _BARS + 100, _TOP + _SIDE + 60
     height = below + identify_strips.height(strips)
     left = _dots(observed, predicted, nearest) if len(observed) else _misses(verdict)
     rows = identify_strips.drawn(strips, nearest, left=_LEFT, top=below)
-    body = "\n".join((*left, *_bars(verdict.details["schemes"]), *rows))
+    body = "\n".join((*left, *_bars(verdict.details["schemes"]), *_answering(parts), *rows))
     return (
         f"<svg xmlns='http://www.w3.org/2000/svg' width='{width}' height='{height}' viewBox='0 0 {width} {height}' "
         f"role='img' {_STYLE}>\n<title>{escape(title)}</title>\n<rect width='100%' height='100%' fill='white'/>\n"
@@ -79,6 +82,21 @@ def _dots(observed: Sequence[Floats], predicted: Sequence[Floats], name: str) ->
     yield f"<text x='{_LEFT + _SIDE / 2}' y='{bottom + 36}' text-anchor='middle'>{escape(label)}</text>"
     turned = f"transform='translate(18 {_TOP + _SIDE / 2}) rotate(-90)'"
     yield f"<text {turned} text-anchor='middle'>observed deviation from golden, nats</text>"
+
+
+def _answering(parts: Sequence[Part]) -> Iterator[str]:
+    """Who answers which share of the requests, with the intervals as lines; nothing where one backend answers."""
+    left, top = _LEFT + _SIDE + _GAP, _TOP + _SIDE - _ROW * 2 - 18
+    if parts:
+        yield f"<text x='{left}' y='{top - 8}' font-weight='600'>share of the requests</text>"
+    for number, one in enumerate(parts):
+        y = top + _ROW * number
+        yield f"<text x='{left - 10}' y='{y + 13}' text-anchor='end'>{escape(one.label)}</text>"
+        yield f"<rect x='{left}' y='{y}' width='{max(1.0, one.share * _BARS):.1f}' height='18' fill='{_OBSERVED}'/>"
+        ends = left + one.low * _BARS, left + one.high * _BARS
+        yield f"<line x1='{ends[0]:.1f}' y1='{y + 9}' x2='{ends[1]:.1f}' y2='{y + 9}' stroke='#333' stroke-width='2'/>"
+        words = f"{one.share:.0%} ({one.range})"
+        yield f"<text x='{ends[1] + 6:.1f}' y='{y + 13}' fill='{_GREY}'>{words}</text>"
 
 
 def _bars(schemes: Sequence[dict[str, object]]) -> Iterator[str]:

@@ -7,6 +7,7 @@ from rich.table import Table
 
 from jobs.verdict_table import SYMBOLS
 from monitor.codec import plain
+from monitor.identified_parts import told_parts
 from monitor.results import Verdict
 from monitor.stats.posterior import posterior_text
 
@@ -19,6 +20,7 @@ def identified_row(verdict: Verdict) -> dict[str, Any]:
     return {
         "endpoint": verdict.endpoint, "status": verdict.status, "cause": verdict.cause, "reason": verdict.reason,
         "schemes": details.get("schemes", []), "families": details.get("families", {}),
+        "parts": details.get("parts", []),
         "share": details.get("share"), "share_low": details.get("share_low"), "share_high": details.get("share_high"),
         "residual_nats": details.get("residual_nats"), "prompts": details.get("n_prompts", 0),
         "verdict": plain(verdict),
@@ -33,13 +35,11 @@ def identified_table(rows: Sequence[dict[str, Any]]) -> Table:
     for one in rows:
         symbol, colour = SYMBOLS[one["status"]]
         schemes = [f"{each['name']} {posterior_text(each['posterior'])}" for each in one["schemes"][:_SHOWN]]
-        # One part is an endpoint that deviates as a whole: its interval says only how few requests there were.
-        parts = one["verdict"]["details"].get("parts", [])
-        share = "–" if len(parts) < 2 else (
-            f"{one['share']:.0%} ({one['share_low']:.0%} to {one['share_high']:.0%})"
-        )  # fmt: skip
+        # None where it deviates as a whole: the interval of one part says only how few requests there were.
+        parts = told_parts(one)
+        share = "\n".join(f"{part.share:.0%} ({part.range}) {part.label}" for part in parts) or "–"
         # Of two parts, what the nearest alone leaves says nothing.
-        residual = "–" if one["residual_nats"] is None or len(parts) > 1 else f"{one['residual_nats']:.2g}"
+        residual = "–" if one["residual_nats"] is None or parts else f"{one['residual_nats']:.2g}"
         shown.add_row(
             one["endpoint"], str(one["prompts"]), ", ".join(schemes) or "–", share, residual,
             f"[{colour}]{symbol} {one['status']}[/{colour}]", one["cause"] or "",

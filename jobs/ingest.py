@@ -23,7 +23,7 @@ from jobs.store_client import client_for
 from jobs.version import version
 from monitor.codec import encode
 from monitor.config_types import Config
-from monitor.errors import UsageError
+from monitor.errors import StoreError, UsageError
 from monitor.ports import Spool
 from monitor.results import Run, RunRecord
 from monitor.shape import TRAFFIC
@@ -37,6 +37,7 @@ PER_RUN = 200
 """So many exchanges at most make one run: what is judged at once."""
 
 TOLD_MISTAKES = 5
+LONGEST_NAME = 80
 _BAD = (TypeError, ValueError, ArithmeticError, AttributeError, KeyError, RecursionError)
 """What a line of a shape that nobody foresaw may raise. It is refused like any other, and the next one is read."""
 
@@ -74,6 +75,8 @@ def exchanges_of(lines: Iterable[bytes], tally: Tally, *, keep: bool, log: TextI
                 log.write(f"line {number}: {error}\n")
             continue
         n_read += 1
+    if tally.refused > TOLD_MISTAKES:
+        log.write(f"and {tally.refused - TOLD_MISTAKES} more lines that were refused\n")
     if not n_read:
         nothing = "no line could be used" if tally.refused else "there is no line"
         log.write(f"{nothing}: give one answer a line, as a JSON object (`jq -c .` makes lines of a document)\n")
@@ -170,6 +173,12 @@ def endpoint_of(config: Config, name: str) -> Endpoint:
     return known[name]
 
 
+def check_name(name: str) -> None:
+    """Raise UsageError for a name that no table and no log could show."""
+    if not name.strip() or not name.isprintable() or len(name) > LONGEST_NAME:
+        raise UsageError(f"--name: give 1 to {LONGEST_NAME} printable characters, such as shop")
+
+
 def spool_of(config: Config) -> SqliteSpool:
     """Return the spool that traffic goes through on its way to the store."""
     return SqliteSpool(Path(config.agent.spool).with_name("traffic-spool.sqlite"), writer=f"traffic-{config.vantage}")
@@ -183,9 +192,12 @@ def run(
 
     Raises
     ------
+    UsageError
+        When the name, the endpoint or the file cannot be used.
     StoreError
         When the store does not answer; what was read stays in the spool and goes with the next ingest of that name.
     """
+    check_name(name)
     chosen, tally = endpoint_of(config, endpoint), Tally()
     found = list(exchanges_of(lines_in(source), tally, keep=keep, log=sys.stderr))
     mine = [one for one in found if any_model or of_model(one, chosen)]
@@ -199,7 +211,12 @@ def run(
 
     with closing(spool_of(config)) as spool:
         read = identified(mine, chosen, name=name)
-        asyncio.run(send(client_for(config.store, store_url), spool, read, made, endpoint=endpoint, name=name))
+        try:
+            asyncio.run(send(client_for(config.store, store_url), spool, read, made, endpoint=endpoint, name=name))
+        except StoreError as error:
+            if mine:
+                raise
+            sys.stderr.write(f"{error}\n")  # what waits from before does; that this log holds nothing is the news
     if as_json:
         sys.stdout.write(orjson.dumps({**asdict(tally), "content_kept": keep}).decode() + "\n")
     else:

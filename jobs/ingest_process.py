@@ -11,7 +11,7 @@ from pathlib import Path
 
 import uvicorn
 
-from jobs.ingest import endpoint_of, spool_of
+from jobs.ingest import check_name, endpoint_of, spool_of
 from jobs.ingest_server import app, keep_flushing
 from jobs.ingest_waiting import Receiver, mark_of
 from jobs.listening import listening
@@ -35,10 +35,11 @@ def serve(
     Raises
     ------
     UsageError
-        When everybody could write, or the endpoint is not in the configuration.
+        When everybody could write, the name cannot be used, or the endpoint is not in the configuration.
     StoreError
         When another receiver of the same endpoint and name runs here, or the spool cannot be opened.
     """
+    check_name(name)
     token = config.store.bearer
     if token is None and not is_loopback(host):
         raise UsageError(f"{host} can be reached from other machines, and there is no store.token: set one")

@@ -21,6 +21,7 @@ from jobs.ingest_waiting import Receiver, RefusedError
 from monitor.errors import StoreError
 from monitor.shape_traffic import NoEventError
 from monitor.types import Exchange
+from storage.grants import bearer
 
 log = logging.getLogger(__name__)
 
@@ -95,8 +96,8 @@ def _lines(body: bytes, receiver: Receiver) -> tuple[list[Exchange], int]:
 
 async def _body(request: Request, token: str | None) -> bytes:
     """Return the unpacked body. Raises RefusedError for a wrong token, type or size."""
-    given = request.headers.get("authorization", "")
-    if token is not None and not hmac.compare_digest(given.encode(), f"Bearer {token}".encode()):
+    given = bearer(request.headers.get("authorization", "")) or b""
+    if token is not None and not hmac.compare_digest(given, token.encode()):
         raise RefusedError(401, "this receiver needs the store's token: send 'Authorization: Bearer ...'")
     kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
     # A page in a browser can post other types to loopback without asking first, but not these.

@@ -1,5 +1,6 @@
 """Where processes listen, and a socket that does so before its server runs: what comes meanwhile waits."""
 
+import os
 import socket
 
 from monitor.config_fields import Address
@@ -27,5 +28,6 @@ def listening(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=512)
-    except OSError as error:
-        raise UsageError(f"cannot listen on {host}:{port} ({error}): choose another host or port") from None
+    except OSError as error:  # its own text names the address once more
+        why = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
+        raise UsageError(f"cannot listen on {host}:{port} ({why}): choose another host or port") from None

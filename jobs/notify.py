@@ -20,7 +20,8 @@ from monitor.alerting.changes import changes
 from monitor.alerting.evaluate import signals
 from monitor.alerting.facts import Facts, Mistake
 from monitor.alerting.machine import Stepped, step
-from monitor.alerting.nouns import AGENT, CONFIGURATION, PROVIDER, Counting, Event, Message, Policy, State
+from monitor.alerting.nouns import AGENT, CONFIGURATION, PROVIDER, VANTAGE, Counting, Event, Message, Policy, State
+from monitor.alerting.outage import in_doubt
 from monitor.alerting.outbox import Delivery, deliveries
 from monitor.codec import encode
 from monitor.config_types import Config
@@ -108,14 +109,16 @@ class Notifier:
         alerts, now = self._alerts, facts.now
         providers = {PROVIDER + one.provider for one in self._endpoints.values()}
         agents = {AGENT + name for name, at in force.heard.items() if now - at < GONE_AFTER}
+        places = {VANTAGE + one.vantage for one in facts.signs}
         policy = Policy(
             counting={
                 one.name: Counting(fire=one.fire, resolve=one.resolve, severity=one.severity) for one in alerts.rules
             },
-            subjects=frozenset({*self._endpoints, *providers, *agents, CONFIGURATION}),
+            subjects=frozenset({*self._endpoints, *providers, *agents, *places, CONFIGURATION}),
             silences=(*alerts.silences, *force.silences), acks={one.incident_id: one for one in force.acks},
             group_wait=timedelta(seconds=alerts.group_wait_s),
             remind=None if alerts.remind_s is None else timedelta(seconds=alerts.remind_s),
+            in_doubt=in_doubt(alerts.rules, facts),
         )  # fmt: skip
         return step(state, signals(alerts.rules, facts), now, policy)
 

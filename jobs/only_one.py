@@ -3,7 +3,7 @@
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from monitor.errors import StoreError
@@ -31,7 +31,7 @@ def only_one(path: Path, what: str) -> Iterator[None]:
             side.seek(0)
             holder = side.read().strip() or "unknown"
             raise StoreError(f"{path} is in use by {what} with pid {holder}; stop that one first") from None
-        side.truncate(0)
-        side.write(str(os.getpid()))
-        side.flush()
+        with suppress(OSError):  # on a full disk nobody can read who has it; the lock holds
+            os.ftruncate(side.fileno(), 0)
+            os.write(side.fileno(), str(os.getpid()).encode())
         yield

@@ -19,6 +19,7 @@ from monitor.codec import plain
 from monitor.comparison import Comparison, Row
 from monitor.comparison_rows import concluding
 from monitor.errors import UsageError
+from monitor.plurals import plural
 
 SHOWN = ("kl", "flips", "availability", "tools", "ttft_ms", "tps")
 """Measures that the public sees."""
@@ -43,7 +44,8 @@ def write(comparison: Comparison, out: Path, *, title: str) -> None:
         files[name] = badge(row.endpoint.name, concluding(row.verdicts)).encode()
     for name, data in files.items():
         replace_file(out / name, data)
-    console.print(f"written: {out / 'index.html'}, status.json and {len(rows)} badges", markup=False, soft_wrap=True)
+    badges = plural(len(rows), "badge")
+    console.print(f"written: {out / 'index.html'}, status.json and {badges}", markup=False, soft_wrap=True)
 
 
 def file_name(endpoint: str) -> str:

@@ -115,6 +115,8 @@ def read_text(path: Path, *, remedy: str = "`weighmaster init URL` writes one fo
     except FileNotFoundError:
         raise UsageError(f"{path}: no such file; {remedy}") from None
     except UnicodeDecodeError as error:
+        if b"\0" in error.object:
+            raise UsageError(f"{path}: is a binary file, not text") from None
         raise UsageError(f"{path}: is not UTF-8 text (byte {error.start}); save it as UTF-8") from None
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from None

@@ -62,14 +62,25 @@ class Asking:
         """Return what was right so far, of the endpoint and of golden."""
         return self._tallies(cases, self.answers), self._tallies(cases, self.goldens) if self.golden else ()
 
+    def lacking(self, cases: Sequence[SuiteCase]) -> list[tuple[SuiteCase, int]]:
+        """Return cases and numbers of attempts that the endpoint has not answered yet."""
+        return [
+            (case, attempt) for case in cases for attempt in range(case.repeats)
+            if (self.mark(case), attempt) not in self.answers
+        ]  # fmt: skip
+
+    def lacking_golden(self, cases: Sequence[SuiteCase]) -> list[tuple[SuiteCase, int]]:
+        """Return what golden has to be asked: neither answered in this run, nor known of any run."""
+        return [
+            (case, attempt) for case in cases for attempt in range(golden_repeats(case))
+            if (self.mark(case), attempt) not in self.goldens and self._known(case, attempt) is None
+        ]  # fmt: skip
+
     async def ask(self, cases: Sequence[SuiteCase]) -> None:
         """Ask what is missing of `cases`: golden first, since some oracles compare with it."""
         if self.golden is not None:
             await self._ask_golden(cases, self.golden)
-        wanted = [
-            (case, attempt) for case in cases for attempt in range(case.repeats)
-            if (self.mark(case), attempt) not in self.answers
-        ]  # fmt: skip
+        wanted = self.lacking(cases)
         await run_bounded([partial(self._one, case, attempt) for case, attempt in wanted], limit=self.concurrency)
 
     async def _one(self, case: SuiteCase, attempt: int) -> None:
@@ -80,17 +91,20 @@ class Asking:
 
     async def _ask_golden(self, cases: Sequence[SuiteCase], golden: Golden) -> None:
         """Golden's answers, of which those that were ever given to the same request by the same weights are known."""
-        known, wanted = self.known, []
         for case in cases:
-            for attempt in range(case.repeats if case.parameters.get("temperature") != 0 else 1):
-                asked = self._asked(case, attempt)
-                if asked in known and not (case.wants_golden and "text" not in known[asked]):
-                    self._take(case, attempt, known[asked])
-                elif (self.mark(case), attempt) not in self.goldens:
-                    wanted.append((case, attempt, asked))
+            for attempt in range(golden_repeats(case)):
+                known = self._known(case, attempt)
+                if known is not None:
+                    self._take(case, attempt, known)
+        wanted = self.lacking_golden(cases)
         await run_bounded([partial(self._one_golden, *one, golden) for one in wanted], limit=golden.concurrency)
 
-    async def _one_golden(self, case: SuiteCase, attempt: int, asked: str, golden: Golden) -> None:
+    def _known(self, case: SuiteCase, attempt: int) -> Record | None:
+        """Golden's kept answer; None too where its words are needed and were not kept."""
+        record = self.known.get(self._asked(case, attempt))
+        return None if record is None or (case.wants_golden and "text" not in record) else record
+
+    async def _one_golden(self, case: SuiteCase, attempt: int, golden: Golden) -> None:
         try:
             exchange = await _exchange(golden.client, self._request(case, attempt))
         except GoldenError as error:
@@ -98,6 +112,7 @@ class Asking:
             return
         text = exchange.choice.content
         grade = await asyncio.to_thread(case.grade, exchange, golden=(text,), functions=self.functions)
+        asked = self._asked(case, attempt)
         kept: Record = {
             "kind": "golden", "digest": golden.digest, "asked": asked, "passed": grade.passed, "why": grade.why,
             **({"text": text} if case.privacy == "keep" else {}),
@@ -147,6 +162,11 @@ class Asking:
                 Tally(case=self.mark(case), k=sum(told), n=len(told), weight=case.weight, family=case.family)
             )
         return tuple(made)
+
+
+def golden_repeats(case: SuiteCase) -> int:
+    """How often golden is asked: at temperature 0 its answers to one case are all alike."""
+    return case.repeats if case.parameters.get("temperature") != 0 else 1
 
 
 def mark_of(store: SuiteStore, case: SuiteCase) -> str:

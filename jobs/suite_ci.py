@@ -51,8 +51,8 @@ def markdown(result: Shown) -> str:
 
 def _groups(result: Shown) -> Iterator[tuple[str, str, str, str]]:
     """Rows of the groups as properties: name, and what stands for itself without a head of a table."""
-    for name, cases, right, golden, points in map(group_words, result.groups):
-        yield name, f"{right} over {cases} cases", f"golden {golden}", f"against golden {points}"
+    for name, _, right, golden, points in map(group_words, result.groups):
+        yield name, right, f"golden {golden}", f"against golden {points}"
 
 
 def _verdict(result: Shown) -> str:

@@ -4,8 +4,9 @@ from pathlib import Path
 
 from jobs.settings import read_text
 from jobs.suite_store import Record, SuiteStore
-from monitor.errors import UsageError
+from monitor.errors import ConfigError, Problem, UsageError
 from monitor.suites.case import Suite
+from monitor.suites.importers.catalogue import format_of
 from monitor.suites.reading import read_suite, write_suite
 
 REMEDY = "docs/suites.md shows how one is written, `weighmaster suite generate` makes one"
@@ -19,7 +20,23 @@ def from_file(path: Path) -> Suite:
     UsageError, ConfigError
         When it cannot be read, with all mistakes.
     """
-    return read_suite(read_text(path, remedy=REMEDY).removeprefix("\ufeff"), str(path), name=path.stem)
+    text = read_text(path, remedy=REMEDY).removeprefix("\ufeff")
+    try:
+        return read_suite(text, str(path), name=path.stem)
+    except ConfigError as error:
+        hint = _foreign(text, path)
+        raise ConfigError((*error.problems, Problem(str(path), *hint)) if hint else error.problems, str(path)) from None
+    except UsageError as error:
+        hint = _foreign(text, path)
+        raise UsageError(f"{error}; it {hint[0]}: {hint[1]}" if hint else str(error)) from None
+
+
+def _foreign(text: str, path: Path) -> tuple[str, str] | None:
+    """What to say of a file that another program wrote; None where it has our own words, or nobody's."""
+    kind = None if "oracles" in text else format_of(text)
+    if kind is None:
+        return None
+    return f"looks like {kind}, of another program", f"`weighmaster suite import {path} --out own.yaml` takes it over"
 
 
 def keep(store: SuiteStore, suite: Suite) -> bool:

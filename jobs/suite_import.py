@@ -8,6 +8,7 @@ import typer
 from jobs.out_file import replace_file, require_writable
 from jobs.settings import read_text
 from jobs.suite_files import from_file, keep
+from jobs.suite_shown import counted
 from jobs.suite_store import SuiteStore
 from jobs.terminal import show_document
 from monitor.errors import ConfigError, UsageError
@@ -127,7 +128,9 @@ def _summary(suite: Suite) -> dict[str, Any]:
 
 def _words(summary: dict[str, Any]) -> str:
     wanted = f"; wants to run {', '.join(summary['python'])} (--allow-python)" if summary["python"] else ""
+    n, fresh = summary["cases"], summary["generated"]
+    held = [counted(n, "case")] * (n > 0) + [f"{counted(fresh, 'fresh case')} in each run"] * (fresh > 0)
     return (
-        f"suite {summary['suite']} ({summary['hash']}), {summary['cases']} cases and {summary['generated']} generated "
-        f"in each run, {summary['answers']} answers a run{wanted}"
+        f"suite {summary['suite']} ({summary['hash']}), {' and '.join(held) or 'no case'}, "
+        f"{counted(summary['answers'], 'answer')} a run{wanted}"
     )

@@ -9,10 +9,12 @@ from typing import Any
 import yaml
 from rich.console import Console
 
+from jobs.clock import SystemClock
 from jobs.endpoints_now import scorers
 from jobs.event_loop import run as run_loop
 from jobs.golden_calls import CallingClient
 from jobs.out_file import replace_file, require_writable
+from jobs.suite_progress import telling
 from jobs.terminal import show_document
 from monitor.codec import plain
 from monitor.config_types import Config, EndpointConfig
@@ -56,7 +58,9 @@ def run(
     console = Console(stderr=True, highlight=False)
     require_writable(out)
     if reference not in config.references:
-        raise UsageError(f"no reference is called {reference}; the configuration has {', '.join(config.references)}")
+        known = ", ".join(config.references) or "none yet"
+        raise UsageError(f"no reference is called {reference}: give a name that stands under `references` in the "
+                         f"configuration ({known}), not a folder")  # fmt: skip
     unknown = sorted(set(kinds) - families().keys())
     if unknown:
         raise UsageError(f"no family is called {', '.join(unknown)}; there are {', '.join(families())}")
@@ -99,25 +103,45 @@ def hardest(levels: Sequence[Level]) -> list[Level]:
 
 async def _levels(client: Client, kinds: Sequence[str], n: int, console: Console) -> list[Level]:
     """How golden does at the levels of each family, from the easiest until it fails too often."""
-    found = []
-    for kind in kinds:
-        for level in range(1, families()[kind].levels + 1):
-            one = await measured(client, kind, level, n)
-            console.print(f"{kind}, level {level}: golden {one.k} of {one.n}", markup=False, soft_wrap=True)
-            found.append(one)
-            if one.k / one.n < LOW / 2:
-                break
+    found: list[Level] = []
+
+    def tell(line: str) -> None:
+        console.print(line, markup=False, soft_wrap=True)
+
+    counting = Counting()
+    async with telling(tell, counting.words, SystemClock()):
+        for kind in kinds:
+            for level in range(1, families()[kind].levels + 1):
+                one = await measured(client, kind, level, n, counting)
+                tell(f"{kind}, level {level}: golden {one.k} of {one.n}")
+                found.append(one)
+                if one.k / one.n < LOW / 2:
+                    break
     return found
 
 
-async def measured(client: Client, kind: str, level: int, n: int) -> Level:
+@dataclass(slots=True)
+class Counting:
+    """What golden is being asked, and how much of all it has answered."""
+
+    what: str = "nothing"
+    n: int = 0
+
+    def words(self) -> str:
+        """Return it as a line of progress."""
+        return f"golden has answered {self.n} so far, the last of {self.what}"
+
+
+async def measured(client: Client, kind: str, level: int, n: int, counting: Counting) -> Level:
     """Put `n` instances to golden; what it refuses (longer than its context) counts as wrong."""
     cases = instances([Generated(family=kind, n=n, level=level)], secrets.token_bytes(16), "levels")
     k = 0
     for case in cases:
+        counting.what = f"{kind}, level {level}"
         try:
             capture = await client.send(case.request(case.case_id, 0))
         except GoldenError:
             continue
+        counting.n += 1
         k += case.grade(decode(capture)).passed is True
     return Level(family=kind, level=level, k=k, n=n)

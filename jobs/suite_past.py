@@ -13,6 +13,7 @@ from monitor.codec import decode, encode, plain
 from monitor.suites.case import Suite, SuiteCase
 from monitor.suites.groups import Group, grouped
 from monitor.suites.outcome import Before, Outcome
+from monitor.suites.rate import pass_rate
 from monitor.suites.tally import Tally
 
 _SHORT = 8
@@ -71,10 +72,16 @@ def results_of(
     )  # fmt: skip
     return Shown(
         suite=run["suite"], mark=run["sha256"][:12], endpoint=run["endpoint"], run=run["run"],
-        started_at=run["started_at"], reference=done["digest"], lines=lines,
-        outcome=decode(Outcome, encode(done["outcome"])),
+        started_at=run["started_at"], reference=done["digest"], lines=lines, outcome=_outcome(done),
         groups=_groups(store, suite, done, reveal=reveal) if with_groups else (),
     )  # fmt: skip
+
+
+def _outcome(done: Record) -> Outcome:
+    """What a run came to. Rates are made of the answers anew: earlier versions kept them in another shape."""
+    kept, golden = done["outcome"], pass_rate(_tallies(done["golden"]))
+    rates = {"rate": pass_rate(_tallies(done["own"])), "golden": golden if kept["golden"] else None}
+    return decode(Outcome, encode(kept | rates))
 
 
 def runs(store: SuiteStore, suite: str | None, endpoint: str | None, run: str | None) -> list[tuple[Record, Record]]:

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from jobs.out_file import replace_file, require_writable
 from jobs.suite_ci import junit, markdown
-from jobs.suite_shown import Shown, facts, group_words
+from jobs.suite_shown import Line, Shown, facts, group_words
 from jobs.terminal import show, show_document
 from jobs.verdict_table import SYMBOLS
 from monitor.codec import plain
@@ -30,7 +30,8 @@ def show_result(result: Shown, *, as_json: bool) -> None:
     if as_json:
         show_document(document(result))
     else:
-        show(Group(_facts(result), *([_groups(result)] if result.groups else []), _wrong(result)))
+        tables = [_facts(result), _groups(result), _wrong(result)]
+        show(Group(*(one for one in tables if one.row_count)))
 
 
 def require_files(*paths: Path | None) -> None:
@@ -64,7 +65,7 @@ def _run_row(one: Shown) -> Mapping[str, Any]:
     said = dict(facts(one))
     return {
         "run": one.run[:8], "started_at": one.started_at[:19], "suite": f"{one.suite} {one.mark}",
-        "endpoint": one.endpoint, "right": said["right answers"], "difference": said["against golden"],
+        "endpoint": one.endpoint, "right": said["cases right"], "difference": said["against golden"],
         "status": one.outcome.status, "cause": one.outcome.cause or "",
     }  # fmt: skip
 
@@ -90,13 +91,16 @@ def _groups(result: Shown) -> Table:
 def _wrong(result: Shown) -> Table:
     """The cases with a wrong answer, those first that golden answers rightly."""
     table = Table("case", "right", "golden", "why", title_justify="left")
-    for line in sorted(result.lines, key=lambda one: (not one.lost, one.name)):
-        if line.k < line.n or not line.n:
-            golden = "–" if line.golden_n is None else f"{line.golden_k}/{line.golden_n}"
-            table.add_row(_safe(line.name), f"{line.k}/{line.n}", golden, _safe(", ".join(line.why)))
-            for text in line.texts:
-                table.add_row("", "", "", _safe(text))
+    for line in sorted(_missed(result), key=lambda one: (not one.lost, one.name)):
+        golden = "–" if line.golden_n is None else f"{line.golden_k}/{line.golden_n}"
+        table.add_row(_safe(line.name), f"{line.k}/{line.n}", golden, _safe(", ".join(line.why)))
+        for text in line.texts:
+            table.add_row("", "", "", _safe(text))
     return table
+
+
+def _missed(result: Shown) -> list[Line]:
+    return [one for one in result.lines if one.k < one.n or not one.n]
 
 
 def _safe(text: str) -> Text:

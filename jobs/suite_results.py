@@ -24,12 +24,12 @@ def show_results(
     if run is None and (pin or reveal or junit or markdown):
         raise UsageError("--pin, --reveal, --junit and --markdown are about one run: name it with --run")
     require_files(junit, markdown)
-    with SuiteStore.opened(folder, customer, key) as store:
+    with SuiteStore.opened(folder, customer, key, making=False) as store:
         found = runs(store, suite, endpoint, run)
         if not found:
-            asked = any(one is not None for one in (suite, endpoint, run))
-            raise UsageError("no finished run is as you say; without options all are listed" if asked else
-                             "no finished run yet; `weighmaster suite run` makes one")  # fmt: skip
+            asked = any(one is not None for one in (suite, endpoint, run)) and store.of("done")
+            none = f"customer {customer} has no finished run in {folder}; `weighmaster suite run` makes one"
+            raise UsageError("no finished run is as you say; without options all are listed" if asked else none)
         if run is None:
             listed = [results_of(store, *one, with_groups=False) for one in found]
             show_runs(listed, as_json=as_json)

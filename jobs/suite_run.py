@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,11 @@ from jobs.clock import SystemClock
 from jobs.endpoints_now import INTERRUPTED, chosen, each, exit_code, interruptible, scorers
 from jobs.event_loop import run as run_loop
 from jobs.golden_calls import CallingClient
-from jobs.suite_asking import Asking, Golden
-from jobs.suite_cost import estimate
+from jobs.suite_asking import Asking, Golden, golden_repeats
+from jobs.suite_cost import estimate, words
 from jobs.suite_files import find
 from jobs.suite_past import before, done_record, results_of
+from jobs.suite_progress import telling
 from jobs.suite_report import show_result, write_files
 from jobs.suite_shown import Shown
 from jobs.suite_store import Record, SuiteStore
@@ -50,7 +52,7 @@ def run(
     if len(entries) != 1:
         raise UsageError(f"{pattern} names {len(entries)} endpoints; a suite is run on one at a time")
     with ExitStack() as stack:
-        store = stack.enter_context(SuiteStore.opened(folder, customer, key))
+        store = stack.enter_context(SuiteStore.opened(folder, customer, key, making=not wanted.dry))
         one = _Run(config=config, entry=entries[0], store=store, name=suite, wanted=wanted, console=console)
         if wanted.dry:
             return one.show_cost(as_json=as_json)
@@ -81,17 +83,13 @@ class _Run:
 
     def show_cost(self, *, as_json: bool) -> int:
         """Print what would be asked; nothing is sent or kept."""
-        cost = estimate(self._asking(_Nobody(), None), self._cases, self._entry.endpoint)
-        document = {**cost, "suite": self._suite.name, "hash": self._suite.mark}
+        endpoint = self._entry.endpoint
+        with_golden = self._wanted.with_golden and endpoint.reference is not None
+        cost = estimate(self._asking(_Nobody(), None), self._cases, endpoint, with_golden=with_golden)
         if as_json:
-            show_document(document)
+            show_document({**cost, "suite": self._suite.name, "hash": self._suite.mark})
         else:
-            usd = "unknown (no prices)" if cost["usd_most"] is None else f"at most {cost['usd_most']:.4f} USD"
-            print(  # noqa: T201  # the document of this command
-                f"{self._suite.name} ({self._suite.mark}) on {cost['endpoint']}: {cost['cases']} cases, "
-                f"{cost['requests']} requests, about {cost['tokens_in']} tokens in, "
-                f"at most {cost['tokens_out_most']} out, cost {usd}"
-            )
+            print(f"{self._suite.name} ({self._suite.mark}) on {words(cost)}")  # noqa: T201  # the document
         return 0
 
     def ask(self, scorer: Scorer | None) -> Shown:
@@ -102,18 +100,27 @@ class _Run:
 
         async def measure(entry: EndpointConfig, client: Client) -> Asking:
             asking = self._asking(client, golden_of(scorer, entry))
-            for start in range(0, len(self._cases), BATCH):
-                await asking.ask(self._cases[start : start + BATCH])
-                self._tell(f"{min(start + BATCH, len(self._cases))} of {len(self._cases)} cases of")
-                if all(one["outcome"] in UNREACHED for one in asking.answers.values()):
-                    self._tell(f"no request reaches the model, the rest is not asked: {start + BATCH} cases into")
-                    break
-                if self._wanted.terms.looks and settled(*asking.tallies(self._cases), self._wanted.terms):
-                    break
+            async with telling(self._line, partial(self._counts, asking), SystemClock()):
+                await self._batches(asking)
             return asking
 
         (asking,) = run_loop(each([self._entry], measure))
         return self._finished(asking)
+
+    async def _batches(self, asking: Asking) -> None:
+        for start in range(0, len(self._cases), BATCH):
+            await asking.ask(self._cases[start : start + BATCH])
+            if all(one["outcome"] in UNREACHED for one in asking.answers.values()):
+                self._tell(f"no request reaches the model, the rest is not asked: {start + BATCH} cases into")
+                return
+            if self._wanted.terms.looks and settled(*asking.tallies(self._cases), self._wanted.terms):
+                return
+
+    def _counts(self, asking: Asking) -> str:
+        of = sum(golden_repeats(one) for one in self._cases)
+        golden = "" if asking.golden is None else f"golden {len(asking.goldens)} of {of} answers, "
+        answers = f"{len(asking.answers)} of {sum(one.repeats for one in self._cases)}"
+        return f"{self._entry.endpoint.name}: {golden}endpoint {answers}"
 
     def _finished(self, asking: Asking) -> Shown:
         own, golden = asking.tallies(self._cases)
@@ -136,17 +143,20 @@ class _Run:
     def _asking(self, client: Client, golden: Golden | None) -> Asking:
         run = self._run["run"]
         answers = {(one["case"], one["attempt"]): one for one in self._store.of("answer") if one["run"] == run}
-        digest = golden.digest if golden else None
-        known = {one["asked"]: one for one in self._store.of("golden") if one["digest"] == digest}
+        # A dry run has not loaded golden: it takes what was kept for its own.
+        known = {one["asked"]: one for one in self._store.of("golden")
+                 if self._wanted.dry or (golden and one["digest"] == golden.digest)}  # fmt: skip
         return Asking(
             store=self._store, run=run, seed=self._run["seed"], client=client, golden=golden, answers=answers,
             known=known, concurrency=self._config.agent.concurrency, functions=self._functions,
-            report=lambda line: self._console.print(line, markup=False, soft_wrap=True),
+            report=self._line,
         )  # fmt: skip
 
     def _tell(self, what: str) -> None:
-        line = f"{self._entry.endpoint.name}: {what} suite {self._suite.mark}"
-        self._console.print(line, markup=False, soft_wrap=True)
+        self._line(f"{self._entry.endpoint.name}: {what} suite {self._suite.mark}")
+
+    def _line(self, text: str) -> None:
+        self._console.print(text, markup=False, soft_wrap=True)
 
 
 class _Nobody:

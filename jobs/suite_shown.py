@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from monitor.stats.rates import Rate
 from monitor.suites.groups import Group
-from monitor.suites.outcome import Outcome
+from monitor.suites.outcome import Outcome, seen_words
 from monitor.suites.paired import Difference
+from monitor.suites.rate import PassRate, Tries
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,15 +48,15 @@ class Shown:
 def facts(result: Shown) -> Iterator[tuple[str, str]]:
     """Yield the numbers of a run with their names, as people read them."""
     found = result.outcome
-    counted = ", cases counted by their weight" if found.weighted else ""
-    yield "right answers", rate_words(found.rate) + counted
-    yield "golden", "–" if found.golden is None else rate_words(found.golden) + counted
+    yield "cases right", share_words(found.rate)
+    if found.rate.answers.n > found.rate.n_cases:
+        yield "answers right", rate_words(found.rate.answers)
+        yield "cases right every time", rate_words(found.rate.every_time)
+    yield "golden", "–" if found.golden is None else share_words(found.golden)
     yield "against golden", "–" if found.difference is None else difference_words(found.difference)
     for name, change in found.before.items():
         yield f"against {name}", difference_words(change)
-    if found.tries is not None:
-        once, always = found.tries.at_least_once[0], found.tries.every_time[0]
-        yield f"in {found.tries.k} tries", f"{once:.1%} at least once, {always:.1%} every time"
+    yield from _tries(found.tries)
     steps = found.compounding
     if found.difference is not None and steps.wrong is not None and steps.low is not None and steps.high is not None:
         kind = "steps wrong that golden does rightly"
@@ -67,12 +68,40 @@ def facts(result: Shown) -> Iterator[tuple[str, str]]:
         yield "not graded", ", ".join(f"{count} {why}" for why, count in sorted(found.untold.items()))
 
 
+def _tries(found: Tries | None) -> Iterator[tuple[str, str]]:
+    if found is None:
+        return
+    over = "" if found.n_cases is None else f", {counted(found.n_cases, 'case')} asked several times"
+    for sign, (value, low, high), what in (("@", found.at_least_once, "at least one"), ("^", found.every_time, "each")):
+        between = "" if low is None or high is None else f" [{low:.1%}, {high:.1%}]"
+        yield f"pass{sign}{found.k}", f"{value:.1%}{between}, {what} of {found.k} tries right{over}"
+
+
 def group_words(one: Group) -> tuple[str, str, str, str, str]:
     """Return a row of the table by tag: name, cases, right answers, golden's, and the difference."""
-    golden = "–" if one.golden is None else rate_words(one.golden)
+    golden = "–" if one.golden is None else share_words(one.golden)
     far = one.difference
     points = "–" if far is None else f"{far.value * 100:+.1f} points [{far.low * 100:+.1f}, {far.high * 100:+.1f}]"
-    return one.name, str(one.n_cases), rate_words(one.rate), golden, points
+    return one.name, str(one.n_cases), share_words(one.rate), golden, points
+
+
+def counted(n: int, noun: str) -> str:
+    """Return a number of things in words: 1 case, 2 cases."""
+    return f"{n} {noun}{'' if n == 1 else 's'}"
+
+
+def share_words(rate: PassRate) -> str:
+    """Return the share of right cases with its k, n and interval; a dash where nothing was measured."""
+    if rate.value is None or rate.low is None or rate.high is None:
+        return "–"
+    share, (right, of) = f"{rate.value:.1%} [{rate.low:.1%}, {rate.high:.1%}]", (_plain(rate.k), _plain(rate.n))
+    if rate.n == rate.n_cases:
+        return f"{share}, {right} of {counted(rate.n_cases, 'case')}"
+    return f"{share}, weight {right} of {of} in {counted(rate.n_cases, 'case')}"
+
+
+def _plain(number: float) -> str:
+    return f"{number:.1f}".removesuffix(".0")
 
 
 def rate_words(rate: Rate) -> str:
@@ -89,6 +118,6 @@ def difference_words(one: Difference) -> str:
         *(100 * end for end in one.resampled)
     )  # fmt: skip
     return (
-        f"{one.value * 100:+.1f} points [{one.low * 100:+.1f}, {one.high * 100:+.1f}] over {one.n} cases"
-        f" ({one.worse} worse, {one.better} better{tested}); smallest loss seen {one.mde * 100:.0f}{drawn}"
+        f"{one.value * 100:+.1f} points [{one.low * 100:+.1f}, {one.high * 100:+.1f}] over {counted(one.n, 'case')}"
+        f" ({one.worse} worse, {one.better} better{tested}); {seen_words(one)}{drawn}"
     )

@@ -68,8 +68,10 @@ class SuiteStore:
 
     @classmethod
     @contextmanager
-    def opened(cls, folder: Path, customer: str, key: str) -> Iterator[Self]:
-        """Open the file of `customer` in `folder`, made when missing and readable by its owner only.
+    def opened(cls, folder: Path, customer: str, key: str, *, making: bool = True) -> Iterator[Self]:
+        """Open the file of `customer` in `folder`; the first record makes it, readable by its owner only.
+
+        Who only reads says so by `making` False: then a customer without a file has no records, and nothing is written.
 
         Raises
         ------
@@ -79,8 +81,11 @@ class SuiteStore:
             When another process has it open.
         """
         path = folder / f"{customer}{_SUFFIX}"
+        store = cls(path, key)
+        if not making and not path.exists():
+            yield store
+            return
         with only_one(path, "weighmaster suite"):
-            store = cls(path, key)
             store._load()
             yield store
 
@@ -95,7 +100,7 @@ class SuiteStore:
         start = len(self.records)
         lines = [self._fernet.encrypt(orjson.dumps([start + at, one])) + b"\n" for at, one in enumerate(records)]
         try:
-            with self._path.open("ab") as file:
+            with open(self._path, "ab", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
                 file.write(b"".join(lines))
                 file.flush()
                 os.fsync(file.fileno())
@@ -117,9 +122,7 @@ class SuiteStore:
         return hmac.new(self._marking, b"instances", hashlib.sha256).digest()
 
     def _load(self) -> None:
-        if not self._path.exists():
-            self._path.touch(mode=0o600)
-        data = self._path.read_bytes()
+        data = self._path.read_bytes() if self._path.exists() else b""
         whole = data[: data.rfind(b"\n") + 1]
         if len(whole) < len(data):
             os.truncate(self._path, len(whole))

@@ -143,10 +143,11 @@ class Vllm:
 
 @asynccontextmanager
 async def serve_vllm(
-    python: Path, folder: Path, log: Path, *, dtype: str, model: str = MODEL, context: int = 2048
-) -> AsyncIterator[str]:
+    python: Path, folder: Path, log: Path, *, dtype: str, model: str = MODEL, context: int = 2048,
+    options: Sequence[str] = (),
+) -> AsyncIterator[str]:  # fmt: skip
     """Start vLLM (see `Vllm.start`) and stop it on leaving; yields its base address once it answers."""
-    server = Vllm.start(python, folder, log, dtype=dtype, model=model, context=context)
+    server = Vllm.start(python, folder, log, dtype=dtype, model=model, context=context, options=options)
     try:
         yield await server.url()
     finally:

@@ -23,6 +23,14 @@ def refusal(address: str, *, allow_private: bool) -> str | None:
     return None
 
 
+def written_refusal(host: str, *, allow_private: bool) -> str | None:
+    """`refusal` of a host that is an address as it stands; None for a name, which is looked up when it is asked."""
+    try:
+        return refusal(host, allow_private=allow_private)
+    except ValueError:
+        return None
+
+
 def _plain(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
     if isinstance(address, IPv6Address):
         inner = address.ipv4_mapped or address.sixtofour

@@ -6,6 +6,7 @@ from statistics import median_low
 from monitor.faults.find import find
 from monitor.faults.profiles import PROFILES
 from monitor.faults.thought import thought
+from monitor.plurals import plural
 from monitor.tools.case import parameters_of
 from monitor.tools.layers import cut_early, leaves_thought_out
 from monitor.tools.markup import call_in_text
@@ -151,7 +152,7 @@ def tool_none(asked: Variants) -> Told:
     """No call where none is allowed, neither delivered nor in the text, while the control calls."""
     calls = sum(_calls(one) for one in asked["test"])
     if calls:
-        return False, f"{calls} calls"
+        return False, plural(calls, "call")
     if not any(_calls(one) for one in asked.get("control", ())):
         return None, "no answer calls by itself"
     return True, "0 calls"
@@ -162,7 +163,7 @@ def tool_required(asked: Variants) -> Told:
     calls = sum(len(one.choice.tool_calls) for one in asked["test"])
     if not calls and any(map(_half_a_call, asked["test"])):
         return None, _CUT
-    return calls > 0, f"{calls} calls"
+    return calls > 0, plural(calls, "call")
 
 
 def tool_named(asked: Variants) -> Told:
@@ -180,7 +181,7 @@ def parallel(asked: Variants) -> Told:
     if max(len(one.choice.tool_calls) for one in asked["control"]) < 2:
         return None, "no answer calls twice by itself"
     calls = max(len(one.choice.tool_calls) for one in asked["test"])
-    return calls <= 1, f"{calls} calls"
+    return calls <= 1, plural(calls, "call")
 
 
 def context(asked: Variants) -> Told:

@@ -17,6 +17,7 @@ MEANINGS = {
     "provider_down": "all endpoints of a provider fail at once",
     "protocol": "complete answers break the protocol",
     "agent_offline": "the agent that probes was not heard of",
+    "agent_twice": "two agents probe under the name of one place",
     "config_invalid": "the configuration cannot be read",
     "no_answers": "nothing was answered",
     "unexplained": "it differs from golden, and nothing that is known explains how",

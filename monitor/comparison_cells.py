@@ -25,7 +25,6 @@ from monitor.comparison_figures import (
     counts_text,
     interval_text,
     place_text,
-    plural,
     ratio_text,
     stamp,
     usd_text,
@@ -33,6 +32,7 @@ from monitor.comparison_figures import (
 from monitor.comparison_limits import hidden_end
 from monitor.comparison_measures import MEASURES, has_other_prompt
 from monitor.comparison_words import order_text
+from monitor.plurals import plural
 from monitor.results import Verdict
 from monitor.stats.posterior import posterior_text
 

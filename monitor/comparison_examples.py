@@ -5,7 +5,7 @@ from dataclasses import replace
 from statistics import fmean
 
 from monitor.comparison_facts import Example
-from monitor.comparison_figures import plural
+from monitor.plurals import plural
 from monitor.results import GoldenView
 from monitor.stats.divergence import tail_bucket_kl
 from monitor.types import ANSWERED, BROKEN_TOOL_CALL, NOT_THE_ENDPOINTS_FAULT, Exchange

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from monitor.comparison import Ladder, Row, Rung
 from monitor.comparison_endings import apart_text, counts_text
-from monitor.comparison_figures import amount, interval_text, plural, ratio_text, rung_text, stamp
+from monitor.comparison_figures import amount, interval_text, ratio_text, rung_text, stamp
 from monitor.comparison_measures import OPERATION
 from monitor.comparison_weights import (
     bits_text,
@@ -19,6 +19,7 @@ from monitor.comparison_weights import (
     share_text,
     thresholds,
 )
+from monitor.plurals import plural
 from monitor.stats.posterior import posterior_text
 from monitor.tolerances import is_precision
 

@@ -4,6 +4,7 @@ import re
 from datetime import UTC, datetime, timedelta
 
 from monitor.comparison import Estimate, Measure, Place, Rung
+from monitor.plurals import plural
 
 DASH = "–"
 """Stands where nothing was measured."""
@@ -120,11 +121,6 @@ def age_text(age: timedelta) -> str:
 def rung_text(rung: Rung) -> str:
     """Return such as ``Q4_0 (0.26)``."""
     return f"{rung.name} ({rung.value:.2g})"
-
-
-def plural(n: int, noun: str) -> str:
-    """Return such as ``1 request``, ``1,200 requests``."""
-    return f"{n:,} {noun}" + ("" if n == 1 else "s")
 
 
 # Controls but newlines, marks that turn or hide text, separators of lines, private and unpaired code points.

@@ -7,6 +7,7 @@ from monitor.comparison_facts import Facts
 from monitor.comparison_figures import age_text, amount, rung_text, stamp
 from monitor.comparison_measures import ROUND, judged_at, newest
 from monitor.comparison_weights import not_judged
+from monitor.plurals import plural
 from monitor.results import Verdict
 from monitor.summary import NO_HISTORY
 
@@ -49,7 +50,7 @@ def _limits(facts: Facts, found: Mapping[str, Estimate]) -> Iterator[str]:
     if why is not None and facts.verdicts:
         yield f"Its weights were not judged: {why}."
     for told in facts.verdicts:
-        if why is not None and why in told.reason:
+        if why is not None and (why in told.reason or told.reason in why):
             continue
         if told.status == "inconclusive" and told.cause != NO_HISTORY:
             yield f"{told.detector} could not decide: {told.reason}."
@@ -115,7 +116,7 @@ def _of_speed(facts: Facts, speed: Estimate) -> Iterator[str]:
 
 def _of_money(facts: Facts) -> Iterator[str]:
     if facts.n_uncounted:
-        yield f"It counted no tokens for {facts.n_uncounted} answers: what they cost is not included."
+        yield f"It counted no tokens for {plural(facts.n_uncounted, 'answer')}: what they cost is not included."
     if facts.endpoint.price_in_usd is None or facts.endpoint.price_out_usd is None:
         yield "Its prices are not declared in full: costs are not known."
 

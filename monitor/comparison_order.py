@@ -6,6 +6,7 @@ from datetime import timedelta
 from itertools import combinations
 
 from monitor.comparison import Estimate, Measure, Place, Ranking
+from monitor.plurals import plural
 
 APART = timedelta(hours=1)
 """Timings whose measurements lie further apart than this, and do not overlap, are not compared."""
@@ -141,4 +142,4 @@ def _different_k(one: Estimate, other: Estimate) -> bool:
 
 def _listed(pairs: Sequence[str], most: int = 3) -> str:
     more = len(pairs) - most
-    return "; ".join(pairs[:most]) + (f"; and {more} more pairs" if more > 0 else "")
+    return "; ".join(pairs[:most]) + (f"; and {plural(more, 'more pair')}" if more > 0 else "")

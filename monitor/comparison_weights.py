@@ -5,8 +5,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from monitor.comparison import Ladder, ModelComparison, Row
-from monitor.comparison_figures import DASH, age_text, plural, stamp
+from monitor.comparison_figures import DASH, age_text, stamp
 from monitor.comparison_measures import ROUND, WEIGHTS, has_other_prompt, judged_at
+from monitor.plurals import plural
 from monitor.results import Verdict
 from monitor.stats.posterior import posterior_text
 from monitor.tolerances import is_precision
@@ -37,7 +38,10 @@ def prompt_fault(verdicts: Sequence[Verdict]) -> str | None:
 
 
 def not_judged(verdicts: Sequence[Verdict]) -> str | None:
-    """Say why the weights of an endpoint were not judged; None where they were."""
+    """Say why the weights of an endpoint were not judged; None where they were.
+
+    By name where several looked: one counts prompts by their logprobs, another by their text.
+    """
     if has_other_prompt(verdicts):
         return "its prompt is not golden's, and answers to another prompt tell nothing of the weights"
     looked = [one for one in verdicts if one.detector in WEIGHTS]
@@ -45,7 +49,8 @@ def not_judged(verdicts: Sequence[Verdict]) -> str | None:
         return None
     if not looked:
         return "nothing that looks at the weights has run"
-    return next((one.reason for one in looked if one.detector == _KL), looked[0].reason)
+    first = sorted(looked, key=lambda one: one.detector != _KL)
+    return "; ".join(f"{one.detector}: {one.reason}" for one in first) if len(first) > 1 else first[0].reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 from monitor.comparison import ModelComparison, Ranking, Row, is_good
 from monitor.comparison_failing import failing, near_text, since_text
-from monitor.comparison_figures import amount, plural, span_text
+from monitor.comparison_figures import amount, span_text
 from monitor.comparison_measures import measure
 from monitor.comparison_since import blended_usd
 from monitor.comparison_switch import switching
 from monitor.comparison_weights import not_judged
+from monitor.plurals import plural
 from monitor.summary import counting
 
 _RANKED = ("kl", "flips", "availability", "tools", "ttft_ms", "tps")

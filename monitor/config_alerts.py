@@ -5,9 +5,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic import AwareDatetime, Field, SecretStr
 
+from monitor.addresses import written_refusal
 from monitor.alerting.conditions import CONDITIONS, Rule
 from monitor.alerting.defaults import DEFAULTS
 from monitor.alerting.nouns import Silence, Topic
@@ -22,7 +24,8 @@ class RuleEntry:
     """The keys that every rule has beside those of its kind."""
 
     kind: str
-    """What it looks at: result, window, shift, verdict, burn_rate, provider_down, agent_offline or config_invalid."""
+    """What it looks at: result, window, shift, verdict, burn_rate, provider_down, agent_offline, agent_twice or
+    config_invalid."""
     endpoints: Annotated[tuple[Text, ...], Field(min_length=1)] = ("*",)
     """Names or patterns such as acme/*; absent: all."""
     fire: CountText | None = None
@@ -169,6 +172,8 @@ def alerts_of(checker: Checker) -> AlertsConfig | None:
     silences = tuple(one for i, _ in checker.document.listed((*path, "silences")) if (one := _silence(checker, i)))
     ping = checker.document.at((*path, "heartbeat"))
     heartbeat = checker.make(HeartbeatEntry, (*path, "heartbeat")) if isinstance(ping, dict) else None
+    if heartbeat is not None:
+        _reachable(checker, (*path, "heartbeat"), heartbeat)
     if section is None:
         return None
     return AlertsConfig(
@@ -244,7 +249,18 @@ def _route(checker: Checker, name: str) -> Route | None:
         secret = isinstance(getattr(target, key, None), SecretStr) and (key == "secret" or kind == "apprise")
         if secret and (*path, key) not in checker.document.filled:
             checker.add((*path, key), "is a secret in clear text", "write ${NAME} and set NAME in the environment")
+    if not isinstance(target, Apprise):
+        _reachable(checker, path, target)
     return Route(name=name, target=target, entry=entry)
+
+
+def _reachable(checker: Checker, path: Path, target: Webhook | Alertmanager | HeartbeatEntry) -> None:
+    """Note an address that would be refused each time: names are looked up only when something is sent."""
+    host = urlsplit(target.url.get_secret_value()).hostname or ""
+    why = written_refusal(host, allow_private=target.allow_private)
+    if why is not None:
+        what, _, remedy = why.partition("; ")
+        checker.add((*path, "url"), f"is {what}", remedy or "write the address of whoever takes the messages")
 
 
 def _silence(checker: Checker, index: int) -> Silence | None:

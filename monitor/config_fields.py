@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationInfo, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from monitor.addresses import written_refusal
 from monitor.tolerances import PRECISIONS, is_precision
 
 _UNIT_S = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -104,7 +105,8 @@ def check_base_url(value: str) -> str:
     Raises
     ------
     PydanticCustomError
-        When it is not http(s), names no host, or carries credentials, a query or a fragment.
+        When it is not http(s), names no host or one that is always refused, or carries credentials, a query or a
+        fragment.
     """
     try:
         parts = urlsplit(value)
@@ -117,6 +119,8 @@ def check_base_url(value: str) -> str:
         raise mistake("has a host name with other than ASCII letters", "write it as DNS has it: xn--...")
     if _FOUR_NUMBERS.fullmatch(parts.hostname) and not _is_ipv4(parts.hostname):
         raise mistake("names no IPv4 address", "four numbers of 0 to 255 without leading zeros")
+    if why := written_refusal(parts.hostname, allow_private=True):
+        raise mistake(f"is {why}", "write the address of an API")
     if "@" in parts.netloc:
         raise mistake("must not contain a user name or password", "put the key into api_key: ${NAME}")
     if "?" in value or "#" in value:

@@ -12,6 +12,7 @@ from typing import Any
 
 import yaml
 
+from monitor.config_yaml import Composed, compose
 from monitor.errors import ConfigError, Problem
 
 Path = tuple[str | int, ...]
@@ -125,13 +126,16 @@ def read_document(text: str, environ: Mapping[str, str], source: str) -> Documen
         When the text is not YAML at all.
     """
     try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        composed = compose(text)
     except yaml.YAMLError as error:
         raise ConfigError((Problem(path=source, message=_syntax(error, text)),)) from None
     except RecursionError:
         raise ConfigError((Problem(path=source, message="is nested too deeply"),)) from None
     document = Document(source)
-    document.value = {} if node is None else _Reader(document, environ).read(node, ())
+    if composed.node is None:
+        document.value = {}
+    else:
+        document.value = _Reader(document, environ, composed).read(composed.node, ())
     return document
 
 
@@ -153,9 +157,10 @@ def _is_secret(path: Path) -> bool:
 class _Reader:
     """Walks the YAML nodes; writes what it finds into the document."""
 
-    def __init__(self, document: Document, environ: Mapping[str, str]) -> None:
+    def __init__(self, document: Document, environ: Mapping[str, str], composed: Composed) -> None:
         self._document = document
         self._environ = environ
+        self._composed = composed
         self._seen: set[int] = set()
 
     def read(self, node: yaml.Node, path: Path) -> Any:
@@ -164,6 +169,10 @@ class _Reader:
         if id(node) in self._seen:
             return self._spoil(path, "YAML aliases are not supported", "write the value out")
         self._seen.add(id(node))
+        if id(node) in self._composed.tagged:
+            return self._spoil(path, "YAML tags are not supported", "remove the tag")
+        if id(node) in self._composed.anchored:
+            self._report(path, "YAML anchors are not supported", "remove it, nothing refers to it")
         if isinstance(node, yaml.MappingNode) and node.tag == f"{_TAG}map":
             return self._mapping(node, path)
         if isinstance(node, yaml.SequenceNode) and node.tag == f"{_TAG}seq":
@@ -178,6 +187,12 @@ class _Reader:
             line = key_node.start_mark.line + 1
             if not isinstance(key_node, yaml.ScalarNode):
                 self._report(path, f"a key on line {line} is not text")
+                continue
+            if id(key_node) in self._composed.tagged | self._composed.anchored:
+                self._report(path, f"a key on line {line} has a YAML tag or anchor", "write the key alone")
+            if key_node.tag == f"{_TAG}merge":
+                self._document.lines[(*path, "<<")] = line
+                self._report((*path, "<<"), "YAML merge keys are not supported", "write the keys out")
                 continue
             key = str(key_node.value)
             if key in values:

@@ -61,7 +61,7 @@ class GoldenError(WeighmasterError):
 
 
 class TaskRefusedError(GoldenError):
-    """The golden engine works, and one of the tasks is beyond what it can score."""
+    """The golden side works, and one of the tasks is beyond what it can render or score."""
 
 
 class StoreError(WeighmasterError):

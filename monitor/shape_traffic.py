@@ -10,6 +10,7 @@ The answer may be of any protocol that tells itself (`monitor.wire.guess`). One 
 ending and its tokens.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -27,6 +28,7 @@ _AT = ("time", "timestamp", "created_at", "started_at", "start_time", "startTime
 _ELAPSED_MS = ("duration_ms", "latency_ms", "elapsed_ms", "response_time_ms")
 _TTFT_MS = ("ttft_ms", "time_to_first_token_ms")
 _STATUS = ("status", "status_code", "http_status")
+_DIGITS = re.compile(r"[0-9]{3}")
 EARLIEST, LATEST = 946_684_800, 4_000_000_000
 """Seconds since 1970 of times that are believed: 2000 to 2096. A run of year 9999 would be the newest for ever."""
 
@@ -134,7 +136,10 @@ def _decoded(asked: Mapping[str, Any], body: Any, status: int | None) -> Exchang
 
 
 def _status(value: Mapping[str, Any]) -> int | None:
-    found = next((value[name] for name in _STATUS if type(value.get(name)) is int), None)
+    """The HTTP status, in quotes too, as some proxies write all fields."""
+    said = [value.get(name) for name in _STATUS]
+    whole = (one for one in said if type(one) is int or (isinstance(one, str) and _DIGITS.fullmatch(one)))
+    found = next(map(int, whole), None)
     return found if found is not None and 100 <= found < 600 else None
 
 

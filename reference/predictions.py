@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from monitor.plurals import plural
 from monitor.ports import Floats, Scores, ScoreTask
 from reference.engines.local import LocalEngine
 from reference.prediction_store import Known, PredictionStore, gathered, place_of, schemes_digest
@@ -76,11 +77,14 @@ class Predictions:
         if not conversations:
             chosen = [one for one in chosen if one.changes not in OTHER_PROMPT]
         with VariantEngines(self.golden, self.load) as engines:
-            return {one.name: self._of(one, tasks, conversations, engines) for one in chosen}
+            return {
+                one.name: self._of(one, tasks, conversations, engines, f"{number} of {len(chosen)} variants")
+                for number, one in enumerate(chosen, 1)
+            }
 
     def _of(
         self, variant: Variant, tasks: Sequence[ScoreTask], conversations: Sequence[Conversation],
-        engines: VariantEngines,
+        engines: VariantEngines, where: str,
     ) -> list[tuple[Floats, ...]]:  # fmt: skip
         asked = tasks
         if variant.changes in OTHER_PROMPT:
@@ -89,20 +93,22 @@ class Predictions:
             asked = [replace(task, prompt_ids=ids) for task, ids in zip(tasks, prompts, strict=True)]
         # Whatever the prompt and the sampler are, the weights that read it are golden.
         computed_by = variant if variant.changes in IN_MEMORY | AS_FOLDER else Variant()
-        known = self._known(computed_by, asked, engines)
+        known = self._known(computed_by, asked, engines, f"{variant.name} ({where})")
         scale = 1.0 / variant.temperature if isinstance(variant, Sampler) and variant.temperature else 1.0
         return [
             tuple(_row(known[_place(task, t)], ids, scale) for t, ids in enumerate(task.gather)) for task in asked
         ]
 
-    def _known(self, variant: Variant, tasks: Sequence[ScoreTask], engines: VariantEngines) -> dict[bytes, Known]:
-        """What `variant` says at all places of `tasks`: looked up, else computed and kept."""
+    def _known(
+        self, variant: Variant, tasks: Sequence[ScoreTask], engines: VariantEngines, told: str
+    ) -> dict[bytes, Known]:
+        """What `variant` says at all places of `tasks`: looked up, else computed, which is `told`, and kept."""
         key = f"{spec_of(variant)}#{schemes_digest()}"
         places = {_place(task, t) for task in tasks for t in range(len(task.gather))}
         known = self.store.read(key, places)
         missing = [task for task in tasks if _lacks(task, known)]
         if missing:
-            self.report(f"predicting {variant.name}: {len(missing)} answers")
+            self.report(f"predicting {told}: {plural(len(missing), 'answer')}")
             with engines.of(variant) as engine:
                 scores = engine.score([_bare(task) for task in missing], top_k=TOP)
             known |= self.store.write(key, _said(missing, scores, known))

@@ -11,7 +11,7 @@ from jinja2.nodes import Node
 from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from monitor.errors import GoldenError
+from monitor.errors import GoldenError, TaskRefusedError
 
 # What a template written by a stranger can raise besides TemplateError when a message has not the shape it expects.
 _TEMPLATE_FAULTS = (TemplateError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError)
@@ -72,7 +72,9 @@ class ChatTemplate:
         Raises
         ------
         GoldenError
-            When the model has no template, or its template refuses the conversation.
+            When the model has no template.
+        TaskRefusedError
+            When its template refuses the conversation.
         """
         name = "tool_use" if tools and "tool_use" in self._templates else "default"
         if name not in self._templates:
@@ -86,7 +88,7 @@ class ChatTemplate:
                 **self._variables,
             )
         except _TEMPLATE_FAULTS as error:
-            raise GoldenError(f"the golden chat template refuses this conversation: {error}") from error
+            raise TaskRefusedError(f"the golden chat template refuses this conversation: {error}") from error
 
 
 def _as_templates_expect(message: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The read of agents: the newest sign of each."""
+"""The read of agents: the newest sign of each that runs, or ran last."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -9,7 +9,12 @@ from monitor.errors import StoreError
 from storage.interface import Json, ReadStore
 from storage.parameters import Parameters
 
-_AGENTS = "SELECT a.record FROM agents a ORDER BY a.vantage"
+# Beside the newest of a vantage those that may still run: two at once are a mistake (`monitor.agent_sign`).
+AGENTS = """
+SELECT a.record FROM agents a JOIN (SELECT b.vantage, max(b."at") AS newest FROM agents b GROUP BY b.vantage) n
+    ON n.vantage = a.vantage AND a."at" >= n.newest - INTERVAL 5 MINUTE
+ORDER BY a.vantage, a."at"
+"""
 
 
 def _agents(store: ReadStore, _ask: Parameters) -> Callable[[], Any]:
@@ -19,7 +24,7 @@ def _agents(store: ReadStore, _ask: Parameters) -> Callable[[], Any]:
         if not hasattr(store, "read"):
             raise StoreError("this store keeps no agents: use one with a database")
         database: Any = store
-        return {"agents": [orjson.loads(row["record"]) for row in database.read(_AGENTS)]}
+        return {"agents": [orjson.loads(row["record"]) for row in database.read(AGENTS)]}
 
     return read
 

@@ -9,6 +9,7 @@ import orjson
 from monitor.codec import plain
 from monitor.errors import StoreError
 from monitor.types import ANSWERED, NOT_THE_ENDPOINTS_FAULT
+from storage.agent_reads import AGENTS
 from storage.interface import Json, ReadStore
 from storage.parameters import Parameters, RefusedError
 
@@ -141,7 +142,8 @@ def _in_force(store: ReadStore, ask: Parameters) -> Callable[[], Any]:
         for row in database.read(_IN_FORCE, now=_given("now", now), since=start):
             found[row["what"]].append(orjson.loads(row["record"]))
         heard = {row["vantage"]: row["at"] for row in database.read(_HEARD, since=start)}
-        return {**found, "deliveries": _records(database.read(_WAITING)), "heard": plain(heard)}
+        signs = _records(database.read(AGENTS))
+        return {**found, "deliveries": _records(database.read(_WAITING)), "heard": plain(heard), "signs": signs}
 
     return read
 

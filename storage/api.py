@@ -22,7 +22,7 @@ from storage.grants import AGENT_READS, Tokens, check_entries, check_writer, gra
 from storage.interface import ReadStore
 from storage.migrations import MIGRATIONS
 from storage.parameters import Parameters, RefusedError
-from storage.plans import READS, Plan
+from storage.plans import READS, Plan, healthz
 from storage.prometheus import CONTENT_TYPE, Family, Sample, rendered
 from storage.snapshots import ASKED, PASSING
 
@@ -234,7 +234,7 @@ def app(
         Route(f"/api/{name}", _reader(store, plan, may.get(name, owner)), methods=["GET"])
         for name, plan in reads.items()
     ]
-    routes.append(Route("/healthz", _reader(store, READS["health"], may["health"]), methods=["GET"]))
+    routes.append(Route("/healthz", _reader(store, healthz, may["health"]), methods=["GET"]))
     routes.append(Route("/metrics", _metrics(store, owner, version, config_valid), methods=["GET"]))
     routes.append(Route("/api/ingest", _ingester(store, who, now), methods=["POST"]))
     if snapshot is not None:

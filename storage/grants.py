@@ -25,6 +25,12 @@ def nobody() -> Mapping[str, str]:
     return {}
 
 
+def bearer(header: str) -> bytes | None:
+    """The token in an ``Authorization`` header; None for another scheme. Its name has no case (RFC 9110, 11.1)."""
+    scheme, _, given = header.strip().partition(" ")
+    return given.strip().encode() if scheme.lower() == "bearer" else None
+
+
 def granted(request: Request, token: str | None, agents: Tokens = nobody) -> str | None:
     """Return the vantage whose token a request shows; None for the store's own token, or where none is asked for.
 
@@ -32,11 +38,12 @@ def granted(request: Request, token: str | None, agents: Tokens = nobody) -> str
     """
     if token is None:
         return None
-    given = request.headers.get("authorization", "").encode()
-    found = [where for where, one in agents().items() if hmac.compare_digest(given, f"Bearer {one}".encode())]
-    if hmac.compare_digest(given, f"Bearer {token}".encode()):
+    given = bearer(request.headers.get("authorization", ""))
+    shown = given or b""
+    found = [where for where, one in agents().items() if hmac.compare_digest(shown, one.encode())]
+    if hmac.compare_digest(shown, token.encode()):
         return None
-    if not found and not given.startswith(b"Bearer "):
+    if given is None:
         raise RefusedError(401, "this store needs its token: send 'Authorization: Bearer ...'")
     if not found:
         raise RefusedError(401, "this is not the token of the store, nor of one of its agents: compare store.token")

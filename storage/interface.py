@@ -105,7 +105,8 @@ class ReadStore(Protocol):
         """``{"slots": [...], "spent": [...]}`` since an instant, None is ever.
 
         ``slots`` count by endpoint, probe, state and the first words of the reason: ``n`` and ``last_at``. ``spent``
-        are ``tokens_in`` and ``tokens_out`` by endpoint as endpoints counted them; ``n_uncounted`` answers did not.
+        are ``tokens_in`` and ``tokens_out`` of probes by endpoint as endpoints counted them, real traffic left out;
+        ``n_uncounted`` answers did not.
         """
         ...
 

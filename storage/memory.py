@@ -10,6 +10,7 @@ import orjson
 
 from monitor.codec import plain
 from monitor.ports import Entry
+from monitor.shape import TRAFFIC
 from storage.arrays import join_exchange, join_judged, opened_capture
 from storage.coverage import coverage_of
 from storage.doubles import Claims, Taken, without_doubles
@@ -205,7 +206,9 @@ class MemoryStore:
 
     def coverage(self, since: datetime | None) -> Json:
         """What became of the slots since then, and what was spent; see `ReadStore.coverage`."""
-        return coverage_of(self._where("slots"), self._where("exchanges"), since)
+        real = {row["run_id"] for row in self._where("runs", probe=TRAFFIC)}
+        asked = [row for row in self._where("exchanges") if row["run_id"] not in real]
+        return coverage_of(self._where("slots"), asked, since)
 
     def last_slots(self, vantage: str | None = None) -> Json:
         """``{"slots": [{"endpoint", "probe", "slot_at"}]}``: the latest slot of each endpoint and probe."""

@@ -107,7 +107,7 @@ ALTER TABLE rejected ADD COLUMN run_id VARCHAR;
 ALTER TABLE rejected ADD COLUMN "at" TIMESTAMPTZ;
 """
 
-MIGRATIONS: tuple[str, ...] = (_V1, _V2, _V3, alerts.SCHEMA, _V5, agents.SCHEMA)
+MIGRATIONS: tuple[str, ...] = (_V1, _V2, _V3, alerts.SCHEMA, _V5, agents.SCHEMA, agents.BY_SPOOL)
 """Step i brings a file from schema i to schema i + 1."""
 
 

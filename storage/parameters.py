@@ -94,6 +94,10 @@ class Parameters:
             raise RefusedError(400, f"parameter {name!r} must be one of {allowed}; got {value[:40]!r}")
         return value
 
+    def anything(self) -> None:
+        """Take whatever else was sent: monitors append something against caches."""
+        self._taken.extend(self._query)
+
     def finish(self) -> None:
         """Refuse parameters that this read does not have."""
         unknown = sorted(set(self._query) - set(self._taken))

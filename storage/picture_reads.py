@@ -12,6 +12,7 @@ import orjson
 
 from monitor.codec import plain
 from monitor.errors import StoreError
+from monitor.shape import TRAFFIC
 from monitor.types import ANSWERED
 from storage.interface import Json, ReadStore
 from storage.parameters import Parameters, RefusedError
@@ -102,7 +103,10 @@ _DAYS = """
 SELECT strftime(make_timestamp(day * 86400000000), '%Y-%m-%d') AS "day", tokens_in, tokens_out FROM (
     SELECT epoch_us(e.at) // 86400000000 AS day, coalesce(sum(e.prompt_tokens), 0)::BIGINT AS tokens_in,
            coalesce(sum(e.completion_tokens), 0)::BIGINT AS tokens_out
-    FROM exchanges e WHERE e.at >= $since GROUP BY 1
+    FROM exchanges e
+    WHERE e.at >= $since AND e.run_id NOT IN (
+        SELECT r.run_id FROM runs r WHERE r.probe = $traffic AND r.started_at >= $since::TIMESTAMPTZ - INTERVAL 1 DAY
+    ) GROUP BY 1
 ) ORDER BY 1
 """
 
@@ -219,9 +223,9 @@ def _declared(store: ReadStore, _ask: Parameters) -> Callable[[], Any]:
 
 
 def _spending(store: ReadStore, ask: Parameters) -> Callable[[], Any]:
-    """Tokens of each UTC day, as endpoints counted them."""
+    """Tokens of probes on each UTC day, as endpoints counted them; real traffic is left out."""
     since = ask.instant("since")
-    return lambda: {"days": plain(_database(store).read(_DAYS, since=since))}
+    return lambda: {"days": plain(_database(store).read(_DAYS, since=since, traffic=TRAFFIC))}
 
 
 PICTURES: Mapping[str, _Plan] = {

@@ -95,7 +95,12 @@ SELECT e.endpoint, coalesce(sum(e.prompt_tokens), 0)::BIGINT AS tokens_in,
        coalesce(sum(e.completion_tokens), 0)::BIGINT AS tokens_out,
        count(*) FILTER (e.outcome IN ('ok', 'ok_length') AND (e.prompt_tokens IS NULL OR e.completion_tokens IS NULL))
            AS n_uncounted
-FROM exchanges e WHERE $since::TIMESTAMPTZ IS NULL OR e.at >= $since
+FROM exchanges e
+WHERE ($since::TIMESTAMPTZ IS NULL OR e.at >= $since) AND e.run_id NOT IN (
+    SELECT r.run_id FROM runs r
+    WHERE r.probe = $traffic
+      AND ($since::TIMESTAMPTZ IS NULL OR r.started_at >= $since::TIMESTAMPTZ - INTERVAL 1 DAY)
+)
 GROUP BY 1 ORDER BY 1
 """
 

@@ -14,6 +14,7 @@ from monitor.codec import plain
 from monitor.config_store import RetentionConfig
 from monitor.errors import StoreError
 from monitor.ports import Entry
+from monitor.shape import TRAFFIC
 from storage import queries
 from storage.arrays import opened_capture
 from storage.connection import Database
@@ -225,7 +226,8 @@ class DuckStore:
     def coverage(self, since: datetime | None) -> Json:
         """What became of the slots since then, and what was spent; see `ReadStore.coverage`."""
         with self._database.transaction() as con:
-            slots, spent = rows_of(con, queries.COVERAGE, since=since), rows_of(con, queries.SPENT, since=since)
+            slots = rows_of(con, queries.COVERAGE, since=since)
+            spent = rows_of(con, queries.SPENT, since=since, traffic=TRAFFIC)
         return {"slots": plain(slots), "spent": plain(spent)}
 
     def runs(self, endpoint: str, probe: str | None, *, limit: int) -> Json:

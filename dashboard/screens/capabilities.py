@@ -14,6 +14,7 @@ from dashboard.store_reader import EndpointNow
 from dashboard.view import worst_first
 from dashboard.words import DASH, plain, spoken, stamp
 from monitor.capabilities import FEATURES, OF_ALL, Standing
+from monitor.plurals import plural
 from monitor.results import Verdict
 
 SCREEN = Screen(title="Capabilities", question="What can it do?", order=6, every_s=session.SLOW_S)
@@ -91,10 +92,10 @@ def _matrix(endpoints: Sequence[EndpointNow]) -> None:
         [tag("td", link("capabilities", data(one.endpoint, most=60), endpoint=one.endpoint)), *_row(verdict, names)]
         for one, verdict in judged
     ]
-    draw(table(heads, rows, label="Capabilities by endpoint", cards=True))
+    draw(table(heads, rows, label="Capabilities by endpoint", cards=True, upright=True))
     missing = len(endpoints) - len(judged)
     if missing:
-        st.caption(f"{missing} endpoints were not looked at.")
+        st.caption(f"{plural(missing, 'endpoint')} {'was' if missing == 1 else 'were'} not looked at.")
 
 
 def _row(verdict: Verdict, names: Sequence[str]) -> list[Markup]:
@@ -132,8 +133,8 @@ def _history(endpoint: EndpointNow) -> None:
     heads = ("Feature", *(f"{one.at:%m-%d %H:%M}" for one in looks))
     rows = [[tag("td", spoken(name)), *(_cell(_standings(one).get(name, "unknown"), stamp(one.at)) for one in looks)]
             for name in names]  # fmt: skip
-    draw(table(heads, rows, label="Capabilities over time"))
-    st.caption(plain(f"{len(past)} looks from {stamp(past[-1].at)} to {stamp(past[0].at)} UTC."))
+    draw(table(heads, rows, label="Capabilities over time", upright=True))
+    st.caption(plain(f"{plural(len(past), 'look')} from {stamp(past[-1].at)} to {stamp(past[0].at)} UTC."))
 
 
 def _word(standing: str) -> Markup:

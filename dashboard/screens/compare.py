@@ -8,12 +8,13 @@ import streamlit as st
 
 from dashboard import session
 from dashboard.axes import ChartLike
-from dashboard.compare_view import TRADES, Trade, lead, limits, plot, rows_table, served_table, switch_table, words
+from dashboard.compare_view import lead, limits, rows_table, served_table, switch_table, words
 from dashboard.ladder import of_model
 from dashboard.markup import data, link, tag
 from dashboard.page import chart, draw, given, head, section
 from dashboard.screen import Screen, show
 from dashboard.store_reader import Configured, EndpointNow
+from dashboard.trades import TRADES, Trade, plot
 from dashboard.words import plain
 from monitor.comparison import Comparison, Ladder, ModelComparison
 from monitor.comparison_cells import measures, order, switch_note

@@ -22,7 +22,8 @@ from dashboard.page import chart, draw, head, section
 from dashboard.screen import Screen, show
 from dashboard.store_reader import Configured
 from dashboard.words import DASH, ago, number, plain, stamp
-from monitor.agent_sign import AgentSign
+from monitor.agent_sign import AgentSign, at_once, names
+from monitor.plurals import plural
 from monitor.types import Endpoint
 
 SCREEN = Screen(title="Instrument", question="Is the instrument all right?", order=7)
@@ -78,19 +79,25 @@ def _agents(found: Instruments, signs: tuple[AgentSign, ...], now: datetime) -> 
         return
     heard = {one.vantage: one for one in found.agents}
     said = {one.vantage: one for one in signs}
-    rows = [_agent(name, heard.get(name), said.get(name), now) for name in sorted({*heard, *said})]
+    doubled = at_once(signs)
+    rows = [
+        _agent(name, heard.get(name), said.get(name), now, n=len(doubled.get(name, ())))
+        for name in sorted({*heard, *said})
+    ]
     heads = ("", "Agent", "Last heard", "Version", "Runs", "Lag p50", "p95", "worst", "Clock off", "Waiting")
     draw(table(heads, rows, label="Agents", cards=True))
+    for place, own in doubled.items():
+        st.text(plain(f"✗ {len(own)} agents run as {place}: {names(own)}. End one, or give it another vantage."))
     chart("Lag of the loop", "How late the prober's own event loop was: a busy prober would see slow endpoints. Lines "
           "are medians, bars reach to the worst.", lag(found.lags))  # fmt: skip
 
 
-def _agent(name: str, runs: Agent | None, sign: AgentSign | None, now: datetime) -> list[Markup]:
+def _agent(name: str, runs: Agent | None, sign: AgentSign | None, now: datetime, *, n: int) -> list[Markup]:
     seen = [at for at in (runs.heard_at if runs else None, sign.at if sign else None) if at is not None]
     at = max(seen) if seen else None
     lags = runs.lag_ms if runs and runs.lag_ms else (None, None)
     offset = sign.clock_offset_s if sign else None
-    trouble = _trouble(at, lags[1], offset, now)
+    trouble = f"{n} agents at once" if n > 1 else _trouble(at, lags[1], offset, now)
     mark = tag("span", "?" if trouble else "✓", class_=f"wm-chip wm-{'suspect' if trouble else 'pass'}")
     return [
         tag("td", mark, f" {trouble or 'well'}"), tag("td", data(name, most=60)), tag("td", ago(at, now)),
@@ -120,7 +127,7 @@ def _slots(found: Coverage) -> None:
         return
     total = sum(row[2] for row in rows)
     done = sum(row[2] for row in rows if row[0] == "done")
-    st.caption(f"{done:,} of {total:,} slots ran.")
+    st.caption(f"{done:,} of {plural(total, 'slot')} ran.")
     cells = [
         [tag("td", f"{SYMBOLS.get(state, DASH)} {state}"), tag("td", data(reason, most=160)),
          *figures(f"{n:,}", f"{100 * n / total:.3g} %"), tag("td", f"{stamp(last)} UTC")]
@@ -143,7 +150,7 @@ def _money(now: datetime) -> None:
         rows = [_account(one) for one in found[:MOST]]
         draw(table(heads, rows, label="Spend of today against budget", cards=True))
         if len(found) > MOST:
-            st.caption(f"{len(found) - MOST} more endpoints, which used less of theirs.")
+            st.caption(f"{plural(len(found) - MOST, 'more endpoint')} used less of theirs.")
     else:
         st.caption("Nothing was spent today, and no budget is configured.")
     days = session.ask(Spending, "spending", slow=True, since=(midnight - MONTH).isoformat()).days
@@ -169,7 +176,8 @@ def _store(found: Instruments, now: datetime) -> None:
     waiting = found.waiting
     lines = [
         f"✗ The last ingest failed: {found.trouble}" if found.trouble else "✓ The store takes everything in.",
-        f"{waiting.n:,} runs wait for the judge, the oldest since {ago(waiting.oldest_at, now).removesuffix(' ago')}."
+        f"{plural(waiting.n, 'run')} {'waits' if waiting.n == 1 else 'wait'} for the judge, the oldest since "
+        f"{ago(waiting.oldest_at, now).removesuffix(' ago')}."
         if waiting.n else "✓ No run waits for the judge.",
         f"{found.counts.get('rejected', 0):,} records were rejected.",
     ]  # fmt: skip

@@ -14,6 +14,7 @@ from dashboard.page import head
 from dashboard.screen import Screen, show
 from dashboard.store_reader import EndpointNow
 from dashboard.view import SEVERITY, overall, sentence, worst_first
+from monitor.plurals import plural
 
 SCREEN = Screen(title="Overview", question="Is it all right?", order=0)
 
@@ -45,8 +46,8 @@ def main() -> None:
     now = datetime.now(UTC)
     st.html(grid(shown, areas_of(endpoints), standings, now).text)
     st.caption(
-        f"{len(shown)} of {len(endpoints)} endpoints. Small pictures: effects over {BACK.days} days as a line, the "
-        "worst status of each day as ticks below (higher is worse). "
+        f"{len(shown)} of {plural(len(endpoints), 'endpoint')}. Small pictures: effects over {BACK.days} days as a "
+        "line, the worst status of each day as ticks below (higher is worse). "
         f"{now:%Y-%m-%d %H:%M:%S} UTC, refreshed every {session.REFRESH_S} seconds."
     )
 

@@ -15,6 +15,7 @@ from dashboard.store_reader import EndpointNow
 from dashboard.tools_view import DEFINITIONS, Failure, Step, failures, few_of_each, funnel, graded_of, named
 from dashboard.words import plain, rate, stamp
 from monitor.errors import UsageError
+from monitor.plurals import plural
 from monitor.results import JudgedRun, RunRecord
 from monitor.tools.shown import bytes_of
 from monitor.wire.capture_file import load_capture
@@ -59,7 +60,7 @@ def main() -> None:
         return
     when = f"{stamp(records[-1].run.started_at)} to {stamp(records[0].run.started_at)} UTC"
     section("From the wire to the meaning", "An answer is lost at the layer of its first fault.")
-    st.caption(f"{len(graded)} answers of {len(records)} runs, {when}")
+    st.caption(f"{plural(len(graded), 'answer')} of {plural(len(records), 'run')}, {when}")
     draw(_funnel(funnel(graded), len(graded)))
     _failures(failures(graded))
 

@@ -21,8 +21,9 @@ from dashboard.strips import strips
 from dashboard.tokens import differing, heat_map, prompts
 from dashboard.verdict_steps import steps
 from dashboard.view import SEVERITY, effect_text, worst_first
-from dashboard.words import MARKS, detector_label, interval, plain, quantity, spoken, stamp
+from dashboard.words import MARKS, detector_label, plain, quantity, spoken, stamp
 from monitor.comparison import Ladder
+from monitor.plurals import plural
 from monitor.replay_command import replay_command
 from monitor.results import JudgedRun, RunRecord, Verdict
 
@@ -86,7 +87,7 @@ def _head(verdict: Verdict, *, newer: bool, newest: Verdict) -> None:
     )  # fmt: skip
     st.text(verdict.reason)
     sure = [
-        f"{verdict.n} observations", f"band: {verdict.band}" if verdict.band else "", f"{stamp(verdict.at)} UTC",
+        plural(verdict.n, "observation"), f"band: {verdict.band}" if verdict.band else "", f"{stamp(verdict.at)} UTC",
         f"threshold {quantity(verdict.threshold, verdict.unit)}" if verdict.threshold is not None else "",
     ]  # fmt: skip
     st.caption(plain(" · ".join(filter(None, [effect_text(verdict), *sure]))))
@@ -163,7 +164,7 @@ def _answers(found: Sequence[Answer]) -> None:
 
 def _named(answer: Answer) -> str:
     name = answer.exchange.request.prompt_id if answer.exchange.request else answer.exchange.exchange_id
-    return f"{name} · KL {quantity(answer.kl, 'nats')} · {len(answer.tokens)} tokens"
+    return f"{name} · KL {quantity(answer.kl, 'nats')} · {plural(len(answer.tokens), 'token')}"
 
 
 def _numbers(verdict: Verdict) -> None:
@@ -211,8 +212,7 @@ def _place(order: Sequence[str], detector: str) -> tuple[int, str]:
 
 def _entry(verdict: Verdict) -> Markup:
     label = f"{MARKS[verdict.status].symbol} {detector_label(verdict.detector).title}"
-    ends = interval(verdict.low, verdict.high, verdict.unit)
-    return tag("span", link("verdict", label, id=verdict.verdict_id), f" {ends or ''}", class_="wm-soft")
+    return tag("span", link("verdict", label, id=verdict.verdict_id), class_="wm-entry")
 
 
 if __name__ == "__main__":

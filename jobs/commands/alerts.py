@@ -84,6 +84,8 @@ def silence_add(
     desk = _desk(config, store_url)
     made = desk.silence(match, timedelta(seconds=duration_s(for_)), reason=reason, by=_who(by), topic=topic)
     typer.echo(f"silence {made.silence_id} until {made.until:%Y-%m-%d %H:%M} UTC")
+    if not desk.knows(match):
+        typer.echo(f"no endpoint or provider in the store matches {match!r} now; the silence holds", err=True)
 
 
 def silence_list(*, config: ConfigFile = CONFIG, store_url: StoreUrl = None, as_json: AsJson = False) -> None:

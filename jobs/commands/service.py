@@ -82,9 +82,10 @@ def status(*, config: ConfigFile = CONFIG, store_url: StoreUrl = None, as_json: 
     Exit 1 when one fails or is suspect, 3 when nothing is known.
     """
     from jobs.clock import SystemClock  # noqa: PLC0415
+    from jobs.settings import load_service  # noqa: PLC0415
     from jobs.status import run  # noqa: PLC0415
 
-    loaded = _load(config, detectors=False)
+    loaded = load_service(config, os.environ)
     raise typer.Exit(run(loaded, store_url or loaded.store.url, SystemClock(), as_json=as_json))
 
 
@@ -94,13 +95,14 @@ def fleet(
 ) -> None:  # fmt: skip
     """Show the agents there are, their clocks and versions, and how each endpoint looks from where they are.
 
-    Exit 1 when an agent has gone quiet, 3 when there is none.
+    Exit 1 when an agent has gone quiet or two run under one name, 3 when there is none.
     """
     from jobs.alert_desk import duration_s  # noqa: PLC0415
     from jobs.clock import SystemClock  # noqa: PLC0415
     from jobs.fleet import run  # noqa: PLC0415
+    from jobs.settings import load_service  # noqa: PLC0415
 
-    loaded = _load(config, detectors=False)
+    loaded = load_service(config, os.environ)
     url = store_url or loaded.store.url
     raise typer.Exit(run(loaded, url, SystemClock(), since_s=duration_s(since), as_json=as_json))
 
@@ -120,7 +122,7 @@ def health(
 def doctor(*, config: ConfigFile = CONFIG, store_url: StoreUrl = None, as_json: AsJson = False) -> None:
     """Look for what would keep the service from working here, and say what to do; exit 1 when something fails.
 
-    Ports, disk, versions, names of packages, keys, golden folders, store, clock, spools, processes.
+    Ports, disk, versions, names of packages, keys, golden folders, store, clock, agents, spools, processes.
     """
     from jobs.clock import SystemClock  # noqa: PLC0415
     from jobs.doctor import run  # noqa: PLC0415

@@ -78,7 +78,7 @@ def take(
 
 
 def generate(
-    reference: Annotated[str, typer.Argument(help="The reference that must pass 60 to 95%.")],
+    reference: Annotated[str, typer.Argument(help="Name of a reference of the configuration; it must pass 60 to 95%.")],
     *,
     out: Annotated[Path, typer.Option("--out", "-o", help="File of the suite, YAML.")],
     n: Annotated[int, typer.Option("--n", min=1, help="Fresh cases in every run.")] = 60,

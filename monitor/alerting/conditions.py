@@ -181,11 +181,23 @@ class ConfigInvalid:
     resolve: ClassVar[Count] = Count(n=1, m=1)
 
 
-Condition = Result | Window | Shift | OfVerdict | BurnRate | ProviderDown | AgentOffline | ConfigInvalid
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentTwice:
+    """Two agents run under the name of one vantage: each slot has the row of whichever was first."""
+
+    kind: ClassVar[str] = "agent_twice"
+    fire: ClassVar[Count] = Count(n=1, m=1)
+    resolve: ClassVar[Count] = Count(n=3, m=3)
+
+
+Condition = Result | Window | Shift | OfVerdict | BurnRate | ProviderDown | AgentOffline | AgentTwice | ConfigInvalid
 
 CONDITIONS: dict[str, type[Condition]] = {
-    one.kind: one for one in (Result, Window, Shift, OfVerdict, BurnRate, ProviderDown, AgentOffline, ConfigInvalid)
-}
+    one.kind: one
+    for one in (
+        Result, Window, Shift, OfVerdict, BurnRate, ProviderDown, AgentOffline, AgentTwice, ConfigInvalid,
+    )
+}  # fmt: skip
 """The kinds of rules by name."""
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from monitor.alerting.conditions import (
     AgentOffline,
+    AgentTwice,
     Condition,
     ConfigInvalid,
     OfVerdict,
@@ -19,6 +20,7 @@ TWO_OF_THREE = Count(n=2, m=3)
 DEFAULTS: Mapping[str, tuple[Condition, Count | None]] = {
     "provider-down": (ProviderDown(), None),
     "agent-offline": (AgentOffline(), None),
+    "agent-twice": (AgentTwice(), None),
     "config-invalid": (ConfigInvalid(), None),
     "refused": (
         Result(outcomes=("auth_error", "quota_exhausted", "tls_trust", "address_refused"), topic="access"), None,

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from monitor.agent_sign import AgentSign
 from monitor.alerting.nouns import Outage
 from monitor.results import Verdict
 from monitor.types import ANSWERED, NOT_THE_ENDPOINTS_FAULT, Endpoint
@@ -87,6 +88,8 @@ class Facts:
     tallies: Sequence[Tally] = ()
     heard: Mapping[str, datetime] = field(default_factory=dict)
     """When each vantage point was heard of last."""
+    signs: Sequence[AgentSign] = ()
+    """The newest sign of each agent."""
     outages: Sequence[Outage] = ()
     slow_since: Mapping[str, datetime] = field(default_factory=dict)
     """Endpoints with an open incident about speed, and since when: their past ends there."""

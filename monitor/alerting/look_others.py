@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from datetime import timedelta
 from fnmatch import fnmatchcase
 
-from monitor.alerting.conditions import AgentOffline, ConfigInvalid, OfVerdict, Rule
+from monitor.agent_sign import at_once, names
+from monitor.alerting.conditions import AgentOffline, AgentTwice, ConfigInvalid, OfVerdict, Rule
 from monitor.alerting.facts import Facts
-from monitor.alerting.nouns import AGENT, CONFIGURATION, Signal, Topic
+from monitor.alerting.nouns import AGENT, CONFIGURATION, VANTAGE, Signal, Topic
 from monitor.decision import JOINED
 from monitor.results import Verdict
 
@@ -82,6 +83,21 @@ def look_agents(rule: Rule, condition: AgentOffline, facts: Facts) -> Iterator[S
             f"{limit.total_seconds() / 60:g} min",
             detector=condition.kind, value=silent.total_seconds() / 60, unit="min", n=1,
             threshold=limit.total_seconds() / 60, endpoints=tuple(sorted(facts.endpoints)),
+        )  # fmt: skip
+
+
+def look_twice(rule: Rule, condition: AgentTwice, facts: Facts) -> Iterator[Signal]:
+    """One signal per vantage that signs, at each look: whether more than one agent runs there."""
+    doubled = at_once(facts.signs)
+    for place in sorted({one.vantage for one in facts.signs}):
+        agents = doubled.get(place, ())
+        yield Signal(
+            rule=rule.name, subject=VANTAGE + place, at=facts.now, key=facts.now.isoformat(), bad=bool(agents),
+            topic="agent", cause="agent_twice", detector=condition.kind,
+            reason=f"{len(agents)} agents run as {place}: {names(agents)}; end one, or give it another vantage"
+            if agents else f"one agent runs as {place}",
+            value=float(len(agents) or 1), unit="agents", n=1, threshold=1.0,
+            endpoints=tuple(sorted(facts.endpoints)),
         )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from monitor.alerting.conditions import ProviderDown, Result, Rule, Window
 from monitor.alerting.facts import Facts, Sample
 from monitor.alerting.figures import Figure, quantile, share, written
 from monitor.alerting.nouns import PROVIDER, Signal, Topic
+from monitor.alerting.outage import asked, began
 
 TOPIC_OF: dict[str, Topic] = {
     "success_rate": "availability", "ttft_ms": "speed", "tpot_ms": "speed", "tps": "speed",
@@ -141,30 +142,27 @@ def _of_window(rule: Rule, condition: Window, facts: Facts, window: Sequence[Sam
 
 def look_providers(rule: Rule, condition: ProviderDown, facts: Facts) -> Iterator[Signal]:
     """One signal per provider whose endpoints were asked lately."""
-    watched: dict[str, dict[str, list[Sample]]] = {}
-    for name in sorted(rule.endpoints & set(facts.endpoints)):
-        own = [one for one in facts.samples.get(name, ()) if one.is_own]
-        newest = [one for one in own if (facts.now - one.at).total_seconds() <= condition.over][-condition.failures :]
-        if len(newest) == condition.failures:
-            watched.setdefault(facts.endpoints[name].provider, {})[name] = newest
-    for provider, newest_of in watched.items():
-        if len(newest_of) >= condition.min_endpoints:
-            yield _of_provider(rule, provider, newest_of)
+    for provider, watched in asked(rule, condition, facts, least=condition.failures).items():
+        if len(watched) >= condition.min_endpoints:
+            yield _of_provider(rule, condition, provider, watched)
 
 
-def _of_provider(rule: Rule, provider: str, watched: Mapping[str, Sequence[Sample]]) -> Signal:
-    newest_of = tuple(watched.values())
+def _of_provider(
+    rule: Rule, condition: ProviderDown, provider: str, watched: Mapping[str, Sequence[Sample]]
+) -> Signal:  # fmt: skip
+    newest_of = [own[-condition.failures :] for own in watched.values()]
     down = [own for own in newest_of if not any(one.answered for one in own)]
     last = max((own[-1] for own in newest_of), key=lambda one: (one.at, one.exchange_id))
     lost = [one for own in down for one in own]
-    asked = [one for own in newest_of for one in own]
+    requests = [one for own in newest_of for one in own]
+    since = began(watched.values())
     outcomes = ", ".join(sorted({one.outcome for one in lost}))
     maintained = next((one.maintenance for one in lost if one.maintenance), None)
     return Signal(
         rule=rule.name, subject=PROVIDER + provider, provider=provider, at=last.at, key=last.exchange_id,
         bad=len(down) == len(newest_of), topic="availability", cause="provider_down",
         reason=f"{len(down)} of {len(newest_of)} endpoints answer nothing ({outcomes or 'all answer'})",
-        since=min((one.at for one in lost), default=last.at), detector="provider_down",
-        value=float(len(down)), unit="endpoints", n=len(newest_of), vantages=places(asked),
+        since=since or last.at, detector="provider_down",
+        value=float(len(down)), unit="endpoints", n=len(newest_of), vantages=places(requests),
         maintenance=maintained, endpoints=tuple(watched),
     )  # fmt: skip

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 
 from monitor.alerting.muting import explained, maintenance
 from monitor.alerting.nouns import AGENT, PROVIDER, Message, Outage, Policy, Signal, State, Track
+from monitor.alerting.outage import is_part_of
 from monitor.alerting.telling import tell
 from monitor.alerting.tracks import Happening, after, blank, fold, track_id
 from monitor.incident import Incident
@@ -128,13 +129,30 @@ class _Work:
         )  # fmt: skip
         joined = next(same, None)
         if joined is None:
-            made = _opened(one, now, severity)
+            made = self._with_its_parts(_opened(one, now, severity), one.at)
             self.incidents[made.incident_id] = made
             return
         self.incidents[joined.incident_id] = replace(
             joined, rules=(*joined.rules, signal.rule), causes=tuple(dict.fromkeys((*joined.causes, signal.cause))),
             last_at=max(joined.last_at, one.at), n_verdicts=joined.n_verdicts + len(one.marks),
         )  # fmt: skip
+
+    def _with_its_parts(self, outage: Incident, at: datetime) -> Incident:
+        """End the incidents that are part of an outage of a provider; return it as old as the first of them.
+
+        Where they were told, their group has waited: then the outage is told in the message that ends them.
+        """
+        parts = [one for one in self.incidents.values() if is_part_of(one, outage)]
+        for part in parts:
+            for rule in part.rules:
+                name = track_id(rule, part.endpoint)
+                if name in self.tracks:
+                    self.tracks[name] = replace(self.tracks[name], firing=False, boundary_at=at, recent=())
+            del self.incidents[part.incident_id]
+            why = f"part of the outage of {outage.endpoint}, incident {outage.incident_id}"
+            self.closed.append(replace(part, closed_at=at, last_at=at, reason=why))
+        first = min((one.detected_at for one in (outage, *parts) if one.detected_at is not None), default=None)
+        return replace(outage, detected_at=first)
 
     def _goes_on(self, incident: Incident, signal: Signal) -> None:
         if signal.at <= incident.last_at:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from monitor.alerting.nouns import CONFIGURATION, Event, Message
+from monitor.alerting.nouns import CONFIGURATION, VANTAGE, Event, Message
 from monitor.codec import encode, plain
 from monitor.incident import Incident
 from monitor.replay_command import replay_command
@@ -80,6 +80,8 @@ def command(incident: Incident) -> str:
         return replay_command(incident.detector, incident.endpoint, incident.verdict_id)
     if incident.endpoint == CONFIGURATION:
         return "weighmaster check"
+    if incident.endpoint.startswith(VANTAGE):
+        return "weighmaster fleet"
     if " " in incident.endpoint:
         return "weighmaster status"
     return f"weighmaster probe {incident.endpoint} --kind speed"

@@ -5,6 +5,7 @@ from datetime import datetime
 from fnmatch import fnmatchcase
 
 from monitor.alerting.nouns import AGENT, PROVIDER, Policy, Signal, Silence
+from monitor.alerting.outage import LONGEST_DOUBT, is_about_requests
 from monitor.incident import Incident
 
 MAINTENANCE = "maintenance: "
@@ -45,10 +46,19 @@ def muted(incident: Incident, policy: Policy, now: datetime, opened: Iterable[In
 
     A maintenance window mutes for as long as the newest sign was seen in it.
     """
+    doubt = _held_back(incident, policy, now)
     held = incident.muted if incident.muted and incident.muted.startswith(MAINTENANCE) else None
     others = [one for one in opened if one.incident_id != incident.incident_id]
     explanation = explained(incident.endpoint, incident.provider, incident.vantages, others)
-    return silenced(incident, policy.silences, now) or explanation or held
+    return silenced(incident, policy.silences, now) or explanation or held or doubt
+
+
+def _held_back(incident: Incident, policy: Policy, now: datetime) -> str | None:
+    """What is said while nobody knows whether the whole provider is down."""
+    waited = incident.detected_at is None or now - incident.detected_at >= LONGEST_DOUBT
+    if waited or incident.endpoint not in policy.in_doubt or not is_about_requests(incident):
+        return None
+    return f"waits: no endpoint of {incident.provider} has answered since, so the provider may be down"
 
 
 def maintenance(signal: Signal) -> str | None:

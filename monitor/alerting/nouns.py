@@ -18,6 +18,9 @@ PROVIDER = "provider "
 AGENT = "agent "
 """Subjects are names of endpoints, or one of these and a name. Names hold no blanks, so nothing is mixed up."""
 
+VANTAGE = "vantage "
+"""The subject, with a name, of the rule on two agents of one vantage: no word on whether any of them is offline."""
+
 CONFIGURATION = "service configuration"
 """The subject of the rule on the configuration file."""
 
@@ -172,7 +175,8 @@ class Counting:
 class Policy:
     """What the state machine goes by at one look.
 
-    ``subjects`` are those that are watched; None: all. What is not watched any more is over.
+    ``subjects`` are those that are watched; None: all. What is not watched any more is over. ``in_doubt`` are endpoints
+    whose provider may be going down (`monitor.alerting.outage`).
     """
 
     counting: Mapping[str, Counting]
@@ -181,6 +185,7 @@ class Policy:
     acks: Mapping[str, Ack] = field(default_factory=dict)
     group_wait: timedelta = timedelta(seconds=30)
     remind: timedelta | None = timedelta(hours=4)
+    in_doubt: frozenset[str] = frozenset()
 
     def count(self, rule: str) -> Counting | None:
         """How the signals of `rule` are counted; None for one that is not in force.

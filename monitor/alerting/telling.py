@@ -53,9 +53,14 @@ def _wants_reminder(incident: Incident, now: datetime, policy: Policy) -> bool:
     return now - incident.told_at >= policy.remind
 
 
+def _order(event: Event) -> tuple[bool, str, str]:
+    """What begins goes before what ends: an outage before the incidents that it takes in."""
+    return event.kind == "resolved", event.incident.endpoint, event.incident.incident_id
+
+
 def _messages(events: Iterable[Event], now: datetime) -> Iterator[Message]:
     groups: dict[str, list[Event]] = {}
-    for event in sorted(events, key=lambda one: (one.incident.endpoint, one.incident.incident_id)):
+    for event in sorted(events, key=_order):
         groups.setdefault(_group(event.incident), []).append(event)
     for group, own in sorted(groups.items()):
         parts = "\x00".join((now.isoformat(), *(f"{one.kind}\x00{one.incident.incident_id}" for one in own)))

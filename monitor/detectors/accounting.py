@@ -21,6 +21,7 @@ from typing import ClassVar
 import numpy as np
 
 from monitor.evidence import Card, Finding, verdict
+from monitor.plurals import plural
 from monitor.results import Evidence, Metric, Verdict
 from monitor.stats.rates import wilson
 from monitor.types import Exchange, Request
@@ -85,7 +86,7 @@ class Accounting:
         )  # fmt: skip
 
     def _too_few(self, counts: list[_Count], evidence: Evidence) -> Finding:
-        reason = f"only {len(counts)} answers could be compared, {self.min_n} needed"
+        reason = f"only {plural(len(counts), 'answer')} could be compared, {self.min_n} needed"
         if not any(exchange.answered for exchange in evidence.exchanges):
             cause, why = "no_answers", "no complete answer"
         elif not evidence.golden:

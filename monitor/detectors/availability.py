@@ -17,6 +17,7 @@ from typing import ClassVar
 import numpy as np
 
 from monitor.evidence import Card, Finding, verdict
+from monitor.plurals import plural
 from monitor.results import Evidence, Metric, Status, Verdict
 from monitor.stats.rates import Rate, wilson
 from monitor.types import ANSWERED, BROKEN_TOOL_CALL, NOT_THE_ENDPOINTS_FAULT, Exchange
@@ -80,7 +81,7 @@ class Availability:
         apart = [fault for fault in named if fault not in own]
         faults = _counts(named, own) or "no faults"
         faults += f"; not counted: {_counts(named, apart)}" if apart else ""
-        reason = f"{rate.k} of {rate.n} exchanges good; {faults}"
+        reason = f"{rate.k} of {plural(rate.n, 'exchange')} good; {faults}"
         if status == "inconclusive":
             reason = f"too few exchanges to judge ({rate.n}, {self.min_n} needed); {faults}"
         return Finding(

@@ -31,6 +31,7 @@ from monitor.evidence import (
     split_is_known,
     verdict,
 )
+from monitor.plurals import plural
 from monitor.results import Evidence, GoldenPosition, GoldenView, Metric, Status, Verdict
 from monitor.standing import calibrated, status_of
 from monitor.stats.betabinomial import flip_process, rate_interval
@@ -143,7 +144,7 @@ class Border:
         cause, why = not_answered(evidence, self.probes or ()) or ("not_comparable", unread)
         return Finding(
             status="inconclusive", cause=cause, n=counted["n_prompts"], details=counted,
-            reason=f"{counted['n_prompts']} prompts comparable, {self.min_n} needed: {why}",
+            reason=f"{plural(counted['n_prompts'], 'prompt')} comparable, {self.min_n} needed: {why}",
         )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ Source: docs/identify.md, measured on llama.cpp.
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -25,6 +25,7 @@ import numpy as np
 from monitor.detectors._identified import Comparable, by_backend, comparable
 from monitor.detectors._identified_shown import dots, fewest_missed, gains, strips
 from monitor.evidence import Card, Finding, asked_by, mostly_misread, says_nothing_of_weights, verdict
+from monitor.identified_parts import WHOLE, found_parts, routed_text
 from monitor.results import Evidence, Metric, Status, Verdict
 from monitor.stats.checks import Floats
 from monitor.stats.hypotheses import FAITHFUL, GOLDEN, UNEXPLAINED, Candidate
@@ -34,7 +35,6 @@ from monitor.tolerances import FULL, precision_class
 
 _FULL_BITS = 16
 _SHOWN = 6
-_WHOLE = 0.95
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,7 +189,7 @@ def _cause(first: Candidate, status: Status, causes: Mapping[str, str], found: M
         return UNEXPLAINED if first.name == UNEXPLAINED else "undecided"
     if first.pair:
         return f"routing: {' and '.join(first.pair)}"
-    routed = found.share_high is not None and found.share_high < _WHOLE
+    routed = found.share_high is not None and found.share_high < WHOLE
     return f"{'routing' if routed else causes[first.name]}: {first.name}"
 
 
@@ -201,22 +201,14 @@ def _sentence(found: Match, first: Candidate, status: Status, evidence: Evidence
         what = "the choice of tokens" if found.by_text else f"the deviation of {found.rms_nats:.2g} nats"
         return text + f"{what} is not what any variant of the bank predicts{near}"
     also = f" (or {', '.join(first.twins)}, which predicts the same)" if first.twins else ""
-    if first.pair and found.share is not None:
-        return text + (
-            f"{first.pair[0]} answers {found.share:.0%} of the requests ({found.share_low:.0%} to "
-            f"{found.share_high:.0%}) and {first.pair[1]} the others, posterior {posterior_text(first.posterior)}; "
-            f"declared is {declared}"
-        )
-    family = "golden weights in 16 bit or more" if first.family == FAITHFUL else f"{first.name}{also}"
-    share = ""
-    if found.share is not None and found.share_high is not None and found.share_high < _WHOLE:
-        share = f" for {found.share:.0%} of the requests ({found.share_low:.0%} to {found.share_high:.0%})"
-    verb = "may be" if status == "inconclusive" else "is"
-    posterior = sum(one.posterior for one in found.schemes if one.family == FAITHFUL) if (
-        first.family == FAITHFUL
-    ) else first.posterior  # fmt: skip
-    sure = f"posterior {posterior_text(posterior)}"
-    return text + f"what is served {verb} {family}{share}, {sure}; declared is {declared}"
+    parts = found_parts(found) if first is found.schemes[0] else ()
+    if len(parts) > 1:
+        said = routed_text(parts, also, sure=status != "inconclusive")
+    else:
+        family = "golden weights in 16 bit or more" if first.family == FAITHFUL else f"{first.name}{also}"
+        said = f"what is served {'may be' if status == 'inconclusive' else 'is'} {family}"
+    posterior = found.families[FAITHFUL] if first.family == FAITHFUL else first.posterior
+    return text + f"{said}, posterior {posterior_text(posterior)}; declared is {declared}"
 
 
 def _by_text(found: Match) -> str:
@@ -233,11 +225,12 @@ def _details(found: Match) -> dict[str, Any]:
             {"name": one.name, "family": one.family, "posterior": one.posterior, "twins": list(one.twins)}
             for one in shown
         ],
-        "families": dict(list(found.families.items())[:_SHOWN]), "parts": _parts(found),
+        "families": dict(list(found.families.items())[:_SHOWN]), "parts": [asdict(one) for one in found_parts(found)],
         "nearest": found.nearest.name if found.nearest else None,
         "share": found.share, "share_low": found.share_low, "share_high": found.share_high, "slope": found.slope,
         "slope_low": found.slope_low, "slope_high": found.slope_high, "rms_nats": found.rms_nats,
         "residual_nats": found.residual_nats, "log_bayes": found.log_bayes, "rounded_to": found.step or None,
+        "logits_rounded_to": found.grid or None,
         "design_effect": found.design_effect, "n_positions": found.n, "n_prompts": found.n_clusters,
         "by": "text" if found.by_text else "logprobs", "missed": fewest_missed(found.missed),
         "n_drawn": found.n_drawn,
@@ -250,17 +243,6 @@ def _drawn(seen: Comparable, nearest: Candidate | None) -> dict[str, Any]:
     name = nearest.name if nearest else GOLDEN
     return {"dots": dots(rows, name), "strips": strips(rows, name), "gains_nats": gains(seen.drawn),
             "sampler": seen.sampler}  # fmt: skip
-
-
-def _parts(found: Match) -> list[dict[str, Any]]:
-    """Who answers which share of the requests, with a 95% interval; empty where that is not known."""
-    first = found.schemes[0]
-    if found.share is None or found.share_low is None or found.share_high is None:
-        return []
-    pair = first.pair or (first.name, GOLDEN)
-    rest = {"name": pair[1], "share": 1 - found.share, "low": 1 - found.share_high, "high": 1 - found.share_low}
-    own = {"name": pair[0], "share": found.share, "low": found.share_low, "high": found.share_high}
-    return [own, rest] if first.pair or found.share_high < _WHOLE else [own]
 
 
 DETECTOR = Identify

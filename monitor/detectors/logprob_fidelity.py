@@ -29,6 +29,7 @@ from monitor.evidence import (
     says_nothing_of_weights,
     verdict,
 )
+from monitor.plurals import plural
 from monitor.results import Evidence, GoldenPosition, GoldenView, Metric, Status, Verdict
 from monitor.standing import allowed
 from monitor.stats.clustered import ClusteredMean, clustered_mean
@@ -200,7 +201,8 @@ def _reason(mean: ClusteredMean, tolerance: float, evidence: Evidence, misread: 
     declared = evidence.endpoint.precision or "full precision (nothing declared)"
     interval = "no interval" if mean.low is None else f"95% interval {mean.low:.2g} to {mean.high:.2g}"
     text = (
-        f"mean KL {mean.value:.2g} nats ({interval}) over {mean.n} positions of {mean.n_clusters} prompts; "
+        f"mean KL {mean.value:.2g} nats ({interval}) over {plural(mean.n, 'position')} of "
+        f"{plural(mean.n_clusters, 'prompt')}; "
         f"{declared} allows {tolerance:.2g}"
     )
     return text + ("; the prompt itself differs from golden's, so weights are not judged" if misread else "")
@@ -222,7 +224,7 @@ def _no_evidence(evidence: Evidence, n_prompts: int, needed: int) -> Finding:
         cause, why = "not_comparable", problems[0] if problems else "no position could be compared with golden"
     return Finding(
         status="inconclusive", cause=cause, n=n_prompts,
-        reason=f"{n_prompts} prompts comparable, {needed} needed: {why}",
+        reason=f"{plural(n_prompts, 'prompt')} comparable, {needed} needed: {why}",
     )  # fmt: skip
 
 

@@ -28,6 +28,7 @@ from scipy.special import logsumexp
 from monitor.detectors._calls import Baseline, Call, are_backends, baselines, calls_of, recounted
 from monitor.evidence import Card, Finding, asked_by, mostly_misread, verdict
 from monitor.history import Past, series
+from monitor.plurals import plural
 from monitor.results import Evidence, Metric, Status, Verdict
 from monitor.standing import SUSPECT_NATS, calibrated, is_full, status_of
 from monitor.stats.betabinomial import flip_log_ratios
@@ -166,7 +167,7 @@ class LogprobHistory:
             cause, why = "not_comparable", "earlier runs have too few answers to the same prompts"
         return Finding(
             status="inconclusive", cause=cause, n=n_calls,
-            reason=f"{n_calls} calls comparable, {self.min_calls} needed: {why}",
+            reason=f"{plural(n_calls, 'call')} comparable, {self.min_calls} needed: {why}",
         )  # fmt: skip
 
 

@@ -35,6 +35,7 @@ from monitor.greedy_answers import (
     nothing_to_judge,
     says_after_temperature,
 )
+from monitor.plurals import plural
 from monitor.results import Evidence, Metric, Status, Verdict
 from monitor.standing import allowed, is_full, status_of
 from monitor.stats.betabinomial import flip_process, rate_interval
@@ -114,7 +115,7 @@ class LongContext:
 
     def _too_few(self, evidence: Evidence, n: int, left_out: int) -> Finding:
         cause, why = nothing_to_judge(evidence, _CONTEXT, left_out)
-        reason = f"{n} answers to long prompts comparable, {self.min_long} needed: {why}"
+        reason = f"{plural(n, 'answer')} to long prompts comparable, {self.min_long} needed: {why}"
         return Finding(status="inconclusive", cause=cause, reason=reason, n=n)
 
     def _finding(self, clues: ContextClues, long: Sequence[GreedyAnswer], listed: bool, evidence: Evidence) -> Finding:

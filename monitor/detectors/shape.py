@@ -26,6 +26,7 @@ from typing import ClassVar
 import numpy as np
 
 from monitor.evidence import Card, Finding, verdict
+from monitor.plurals import plural
 from monitor.results import Evidence, Metric, RunRecord, Status, Verdict
 from monitor.shape import ShapeEvent, event_of, is_loop_of
 from monitor.shape_compare import LENGTH, SIGNS, Shift, compare_shapes
@@ -78,7 +79,7 @@ class Shape:
         card = Card(detector=self.kind, version=self.version, statistic="shape_shift", unit="share")
         now = _newest(evidence)
         if len(now) < self.min_n:
-            reason = f"only {len(now)} answers, {self.min_n} needed"
+            reason = f"only {plural(len(now), 'answer')}, {self.min_n} needed"
             return verdict(card, Finding(status="inconclusive", cause="no_answers", reason=reason), evidence, at)
         beside = self._beside(evidence)
         if not beside:

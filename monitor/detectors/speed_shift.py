@@ -24,6 +24,7 @@ import numpy as np
 
 from monitor.evidence import Card, Finding, verdict
 from monitor.history import Past, series
+from monitor.plurals import plural
 from monitor.results import Evidence, Metric, Status, Verdict
 from monitor.stats.change import fleet_threshold
 from monitor.stats.confseq import normal_sequence
@@ -163,7 +164,8 @@ class SpeedShift:
         what = _WORDS[worst.name]
         text = (
             f"{what} is {worst.ratio:.2f} times what it was at this time of day "
-            f"({worst.n} runs, 95% interval {worst.low:.2f} to {worst.high:.2f}); {self.tolerance_ratio:g} is tolerated"
+            f"({plural(worst.n, 'run')}, 95% interval {worst.low:.2f} to {worst.high:.2f}); "
+            f"{self.tolerance_ratio:g} is tolerated"
         )
         if faster:
             return text + "; faster than before"

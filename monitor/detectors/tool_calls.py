@@ -26,6 +26,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from monitor.evidence import Card, Finding, verdict
+from monitor.plurals import plural
 from monitor.results import Evidence, Metric, Status, Verdict
 from monitor.stats.evalues import average_e
 from monitor.stats.rates import wilson
@@ -166,7 +167,9 @@ class _Told:
             f"{layer}: {test.k} of {test.n} cases ({_listed(_names(self.arrived, layer))})"
             for layer, test in self.tests.items() if test.k and (self.cause is None or layer == self.cause)
         ]  # fmt: skip
-        parts = counted or [f"no fault in {len(self.arrived)} answers"] if self.cause != "decision" else counted
+        parts = counted
+        if not counted and self.cause != "decision":
+            parts = [f"no fault in {plural(len(self.arrived), 'answer')}"]
         if self.cause in {None, "decision"} and self.golden.words:
             parts = [*parts, self.golden.words]
         unsound = self.golden.unsound
@@ -211,11 +214,11 @@ def _blind(arrived: Sequence[Graded]) -> tuple[str, str] | None:
     """What leaves nothing to judge although answers arrived: they were cut, or none of them calls."""
     cut = sum(was_cut(one.exchange) for one in arrived)
     if 2 * cut > len(arrived):
-        return "cut_by_limit", f"the token limit cut {cut} of {len(arrived)} answers; raise `tokens`"
+        return "cut_by_limit", f"the token limit cut {cut} of {plural(len(arrived), 'answer')}; raise `tokens`"
     wanted = [one for one in arrived if one.case.expect == "call"]
     if wanted and not any(one.predicates.called for one in arrived):
         why = "golden weights would tell whether the model or the endpoint is to blame"
-        return "no_calls", f"no call in {len(wanted)} answers to cases that want one: {why}"
+        return "no_calls", f"no call in {plural(len(wanted), 'answer')} to cases that want one: {why}"
     return None
 
 

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from monitor.evidence import Card, Finding, asked_by, mostly_misread, not_answered, prompt_of, verdict
+from monitor.plurals import plural
 from monitor.ports import Floats
 from monitor.results import Evidence, GoldenView, Metric, Status, Verdict
 from monitor.sampled import is_own_split, is_plain
@@ -133,7 +134,8 @@ class TwoSample:
         cause, why = found or few
         return Finding(
             status="inconclusive", cause=cause, n=sides.n_endpoint,
-            reason=f"{len(sides.endpoint)} prompts with two answers on both sides, {self.min_prompts} needed: {why}",
+            reason=f"{plural(len(sides.endpoint), 'prompt')} with two answers on both sides, "
+            f"{self.min_prompts} needed: {why}",
         )  # fmt: skip
 
     def _status(self, effect: ClusteredMean, p_value: float) -> Status:

@@ -113,6 +113,19 @@ class Weighing(ABC):
         low, high = _FINE_SHARES[np.searchsorted(below, [0.025, 0.975])].tolist()
         return float(weights @ _FINE_SHARES), low, high
 
+    def rest(self, column: int) -> float:
+        """Posterior that what does not deviate as the hypothesis predicts is golden weights in a faithful engine.
+
+        The alternative is golden weights with more noise than that; all scales are alike a priori.
+        """
+        one, golden = self.likelihoods(column), self.likelihoods(None)
+        any_noise = _NOISY | self._faithful
+        faithful, both = (
+            float(log_sum(self._by_share(one, _NOISY, _SHARES, golden[:, noise])) + np.log(noise.sum()))
+            for noise in (self._faithful, any_noise)
+        )
+        return float(np.exp(min(0.0, faithful - both)))
+
     def likelihoods(self, column: int | None, gain: float = 1.0) -> Floats:
         """Log likelihoods (clusters, scales)."""
         key = (-1, 0.0) if column is None else (column, gain)
@@ -144,12 +157,14 @@ class Weighed:
     """Candidates in descending order, the most similar of them, and the evidence of the first against golden weights.
 
     ``nearest`` is only a hint when the first is `UNEXPLAINED` or golden; None when the bank is empty. ``share`` is that
-    of the first with a 95% interval, where it is a hypothesis outside golden's family or a pair of them.
+    of the first with a 95% interval, where it is a hypothesis outside golden's family or a pair of them; ``rest`` is
+    how likely the other requests are answered by golden weights in a faithful engine, None for a pair.
     """
 
     schemes: tuple[Candidate, ...]
     nearest: Candidate | None
     share: tuple[float, float, float] | None
+    rest: float | None
     log_bayes: float
 
     @property
@@ -184,6 +199,7 @@ def weigh(
     return Weighed(
         schemes=tuple(found), nearest=_nearest(judge, found, names, groups),
         log_bayes=scores[first.name] - scores[GOLDEN], share=judge.share(*columns) if columns else None,
+        rest=judge.rest(columns[0]) if alone else None,
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from monitor.stats.hypotheses import SCALES, Candidate, Weighing, twins, weigh
-from monitor.stats.matched_space import Floats, Space, centred, space_of, step_of
+from monitor.stats.matched_space import Floats, Space, centred, grid_of, space_of, step_of
 
 _DEGREES = 6.0
 
@@ -23,9 +23,11 @@ class Match:
 
     ``nearest`` is the most similar hypothesis, which is only a hint when the first of the families is unexplained.
     ``share`` of the clusters deviate as the first scheme predicts (the others as golden), with a 95% credible interval;
+    ``rest`` is the posterior that those others show no more noise than faithful engines do, None for a pair;
     ``slope`` is the regression of observed on predicted deviations of ``nearest``, with a 95% interval over clusters.
     ``rms_nats`` is the size of the observed deviations, ``residual_nats`` that of what the prediction of ``nearest``,
-    times ``slope``, leaves; ``log_bayes`` the evidence of the first scheme against golden weights, in nats.
+    times ``slope``, leaves; ``log_bayes`` the evidence of the first scheme against golden weights, in nats. ``step`` is
+    what logprobs are rounded to, ``grid`` what the logits behind them are, in the median; 0 for no rounding.
 
     Of text alone (``by_text``, `monitor.stats.matched_text`) there is no slope; sizes are those that choices need, None
     without choices; ``missed`` counts by hypothesis the choices that are not its own first. ``n_drawn`` of the ``n``
@@ -38,6 +40,7 @@ class Match:
     share: float | None
     share_low: float | None
     share_high: float | None
+    rest: float | None = None
     slope: float | None = None
     slope_low: float | None = None
     slope_high: float | None = None
@@ -45,6 +48,7 @@ class Match:
     residual_nats: float | None
     log_bayes: float
     step: float = 0.0
+    grid: float = 0.0
     design_effect: float = 1.0
     n: int
     n_clusters: int
@@ -85,8 +89,8 @@ def match(
     names = list(predicted)
     rows = [[np.asarray(lp - gold) for lp, gold in zip(predicted[name], golden, strict=True)] for name in names]
     seen = [np.asarray(lp - gold) for lp, gold in zip(endpoint, golden, strict=True)]
-    step = step_of(endpoint)
-    space = space_of(seen, rows, rounding=step)
+    step, grid = step_of(endpoint), grid_of(endpoint)
+    space = space_of(seen, rows, rounding=np.maximum(step, grid))
     judge = _Judge(space, clusters, faithful_nats, [families[name] for name in names])
     found = weigh(judge, names, families, twins(names, space.gram))
     nearest = found.nearest
@@ -94,12 +98,13 @@ def match(
     shares = found.share or (None,) * 3
     return Match(
         schemes=found.schemes, families=found.families, nearest=nearest, share=shares[0], share_low=shares[1],
-        share_high=shares[2], slope=slope[0], slope_low=slope[1], slope_high=slope[2], rms_nats=_rms(seen),
+        share_high=shares[2], rest=found.rest, slope=slope[0], slope_low=slope[1], slope_high=slope[2],
+        rms_nats=_rms(seen),
         residual_nats=_rms(seen) if nearest is None or slope[0] is None else _rms(
             [row - slope[0] * other for row, other in zip(seen, rows[names.index(nearest.name)], strict=True)]
         ),
-        log_bayes=found.log_bayes, step=step, design_effect=judge.design_effect, n=len(seen),
-        n_clusters=judge.n_clusters,
+        log_bayes=found.log_bayes, step=step, grid=float(np.median(grid)),
+        design_effect=judge.design_effect, n=len(seen), n_clusters=judge.n_clusters,
     )  # fmt: skip
 
 

@@ -15,6 +15,9 @@ Floats = NDArray[np.float64]
 
 _KEPT, _PER_DECOY = 0.1, 2.0
 _MOST_DECIMALS = 6
+_GRIDS, _GRID_ERROR = tuple(2.0**-power for power in range(1, 9)), 1e-4
+"""Steps of logits in 16 bit, and how far logprobs may be off them: many APIs give four decimals or five."""
+
 _MEDIAN_OF_NORMAL = 0.6745
 _FEWEST = 3
 
@@ -64,7 +67,9 @@ class Space:
         return np.maximum(found, 0.0)
 
 
-def space_of(observed: Sequence[Floats], predicted: Sequence[Sequence[Floats]], *, rounding: float = 0.0) -> Space:
+def space_of(
+    observed: Sequence[Floats], predicted: Sequence[Sequence[Floats]], *, rounding: Floats | float = 0.0
+) -> Space:
     """Whiten deviations position by position.
 
     Parameters
@@ -74,7 +79,7 @@ def space_of(observed: Sequence[Floats], predicted: Sequence[Sequence[Floats]], 
     predicted
         Of each hypothesis the same, aligned with `observed`.
     rounding
-        Step to which the observed logprobs are rounded, 0 for none.
+        Step to which the observed logprobs are rounded, one for all positions or one of each; 0 for none.
 
     Notes
     -----
@@ -109,6 +114,26 @@ def step_of(logprobs: Sequence[Floats]) -> float:
     values = np.concatenate(list(logprobs)) if len(logprobs) else np.zeros(0)
     for step in (1.0, 0.5, 0.25, *(10.0**-decimals for decimals in range(1, _MOST_DECIMALS + 1))):
         if len(values) and np.allclose(values, np.round(values / step) * step, rtol=0, atol=1e-9):
+            return step
+    return 0.0
+
+
+def grid_of(logprobs: Sequence[Floats]) -> Floats:
+    """Return the steps (n,) to which the logits behind `logprobs` are rounded, 0 where they are not.
+
+    Engines that compute logits in 16 bit leave them on a grid: in bfloat16 those from 16 to 32 are multiples of 1/8.
+    Logprobs less each other are logits less each other, so they show it. One position off every grid, and there is
+    none; a single listed token shows nothing.
+    """
+    steps = np.array([_grid(row) for row in logprobs])
+    several = np.array([len(row) > 1 for row in logprobs], dtype=np.bool_)
+    return steps if several.any() and (steps[several] > 0).all() else np.zeros(len(steps))
+
+
+def _grid(row: Floats) -> float:
+    gaps = row[1:] - row[0]
+    for step in _GRIDS if len(gaps) else ():
+        if np.allclose(gaps, np.round(gaps / step) * step, rtol=0, atol=_GRID_ERROR):
             return step
     return 0.0
 

@@ -56,7 +56,7 @@ def match_text(
     nearest = found.nearest
     return Match(
         schemes=found.schemes, families=found.families, nearest=nearest, share=shares[0], share_low=shares[1],
-        share_high=shares[2], rms_nats=judge.size(None), log_bayes=found.log_bayes, n=len(clusters),
+        share_high=shares[2], rest=found.rest, rms_nats=judge.size(None), log_bayes=found.log_bayes, n=len(clusters),
         residual_nats=judge.size(None if nearest is None else names.index(nearest.name)),
         n_clusters=judge.n_clusters, missed=judge.missed(names) if chosen else {}, by_text=True,
         n_drawn=len(clusters) - len(chosen),

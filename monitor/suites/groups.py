@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from monitor.stats.rates import Rate
 from monitor.suites.paired import Difference, paired
-from monitor.suites.rate import pass_rate
+from monitor.suites.rate import PassRate, pass_rate
 from monitor.suites.tally import Tally, pairs
 
 _ALPHA = 0.01
@@ -19,8 +18,8 @@ class Group:
 
     name: str
     n_cases: int
-    rate: Rate
-    golden: Rate | None
+    rate: PassRate
+    golden: PassRate | None
     difference: Difference | None
 
 

@@ -1,6 +1,7 @@
-"""What is wrong with the fields of an oracle, in words of ours: the checker's own speak of Python."""
+"""What is wrong with the keys and fields of an oracle, in words of ours: the checker's own speak of Python."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from pydantic import ValidationError
@@ -18,6 +19,14 @@ _NOUNS = {
     "dict": ("an object", 'such as {"...": ...}'), "dataclass": ("an object", 'such as {"name": "..."}'),
 }  # fmt: skip
 """By the first word of a kind of error: what should stand there, and how it may be written."""
+
+
+def unknown(row: Mapping[Any, Any], known: Sequence[str], place: str) -> Iterator[Problem]:
+    """Yield a mistake for each key of `row` that is not `known`."""
+    for key in row:
+        if key not in known:
+            near = get_close_matches(str(key), known, 1)
+            yield Problem(f"{place}.{key}", "unknown key", f"did you mean {near[0]}?" if near else None)
 
 
 def mistakes_in(error: ValidationError, place: str) -> Iterator[Problem]:

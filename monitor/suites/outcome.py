@@ -1,17 +1,18 @@
 """What a run of a suite comes to: rates, the difference from golden, changes since earlier runs, and the verdict."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from monitor.results import Status
-from monitor.stats.rates import Rate
 from monitor.suites.paired import Difference, bootstrapped, evidence, paired, sequence, unpaired
-from monitor.suites.rate import Compounded, Tries, compounded, deviations, pass_rate, tries
+from monitor.suites.rate import Compounded, PassRate, Tries, compounded, deviations, pass_rate, tries
 from monitor.suites.tally import Pair, Tally, pairs
 
 MIN_CASES = 10
+"""Below it there is no approximate statistic, and a run is not stopped early; what is exact needs no least number."""
 MIN_GRADED = 0.8
 
 
@@ -54,8 +55,8 @@ class Outcome:
     status: Status
     cause: str | None
     reason: str
-    rate: Rate
-    golden: Rate | None
+    rate: PassRate
+    golden: PassRate | None
     difference: Difference | None
     log_e: float | None
     compounding: Compounded
@@ -77,11 +78,11 @@ def outcome(
     rate, missing = pass_rate(own), sum((untold or {}).values())
     log_e = evidence(beside, tolerance=terms.tolerance) if beside else None
     known = pass_rate(golden) if beside else None
-    status, cause, reason = _verdict(rate.n, missing, difference, log_e=log_e, changes=changes, terms=terms)
+    status, cause, reason = _verdict(rate.answers.n, missing, difference, log_e=log_e, changes=changes, terms=terms)
     if status == "pass" and known is not None and known.value is not None and known.value <= terms.margin:
         status, cause = "inconclusive", "too_hard"
-        reason = (f"golden itself is right in {known.k} of {known.n}, so no loss above {terms.margin:.0%} can show; "
-                  "take easier cases")  # fmt: skip
+        reason = (f"golden itself is right in {known.value:.0%} of {known.n_cases} cases, so no loss above "
+                  f"{terms.margin:.0%} can show; take easier cases")  # fmt: skip
     return Outcome(
         status=status, cause=cause, reason=reason, rate=rate, golden=known,
         difference=difference, log_e=log_e, compounding=compounded(deviations(beside)), tries=tries(own, rng=rng),
@@ -114,12 +115,11 @@ def _difference(beside: Sequence[Pair], terms: Terms, rng: np.random.Generator) 
 def _change(
     own: Sequence[Tally], golden: Sequence[Tally], before: Before, terms: Terms, rng: np.random.Generator
 ) -> Difference | None:
-    """The change since an earlier run: case by case where it asked the same, else of the difference from golden."""
-    same = pairs(own, before.own)
-    if len(same) >= MIN_CASES:
-        return paired(same, rng=rng, alpha=terms.alpha)
-    now, then = pairs(own, golden), pairs(before.own, before.golden)
-    return unpaired(now, then, alpha=terms.alpha) if min(len(now), len(then)) >= MIN_CASES else None
+    """The change since an earlier run: of the difference from golden where hardly a case is the same, else by case."""
+    same, now, then = pairs(own, before.own), pairs(own, golden), pairs(before.own, before.golden)
+    if len(same) < MIN_CASES <= min(len(now), len(then)):
+        return unpaired(now, then, alpha=terms.alpha)
+    return paired(same, rng=rng, alpha=terms.alpha) if same else None
 
 
 def _verdict(
@@ -135,8 +135,8 @@ def _verdict(
         name = next((name for name, told in judged.items() if told == status), None)
         if name is not None:
             return status, "worse_than_golden" if name == "golden" else "regression", _words(name, worse[name])
-    if difference is None or difference.n < MIN_CASES:
-        return _without(difference, judged, worse, terms)
+    if difference is None:
+        return _without(judged, worse, terms)
     if judged["golden"] == "pass":
         return "pass", None, _words("golden", difference)
     return "inconclusive", "too_few", f"{_words('golden', difference)}: {_open(difference, terms)}"
@@ -144,6 +144,9 @@ def _verdict(
 
 def _open(one: Difference, terms: Terms) -> str:
     """Why neither side is certain, in words that do not contradict the interval beside them."""
+    if one.n < MIN_CASES and one.high >= 0:
+        enough = f"{_alike(terms.margin)} cases of which none is lost"
+        return f"too few to decide; {enough} would rule {terms.margin:.0%} out"
     if one.high < 0:
         return f"the interval, of 95%, is all loss, but a loss must be certain at {terms.alpha:g} to fail"
     if one.low >= -terms.margin and one.most_lost is not None:
@@ -152,27 +155,29 @@ def _open(one: Difference, terms: Terms) -> str:
     return f"neither a loss nor that there is none above {terms.margin:.0%} is certain"
 
 
+def _alike(margin: float) -> int:
+    """How many cases, of which none is lost, rule a loss of `margin` out: by the bound of `Difference.most_lost`."""
+    return math.ceil(math.log(0.025) / math.log(1 - margin))
+
+
 def _without(
-    difference: Difference | None, judged: Mapping[str, Status], worse: Mapping[str, Difference], terms: Terms
+    judged: Mapping[str, Status], worse: Mapping[str, Difference], terms: Terms
 ) -> tuple[Status, str | None, str]:
-    """The verdict of a run that golden has no answers to, or too few: what earlier runs say."""
-    if difference is not None:
-        return "inconclusive", "too_few", f"only {difference.n} cases that golden answers too, of at least {MIN_CASES}"
+    """The verdict of a run that golden has no answers to: what earlier runs say."""
     name = next((name for name, told in judged.items() if told == "pass"), None)
     if name is not None:
         return "pass", None, f"no golden reference; {_words(name, worse[name])}"
     if worse:
         first, one = next(iter(worse.items()))
         return "inconclusive", "too_few", f"no golden reference; {_words(first, one)}: {_open(one, terms)}"
-    earlier = f"no earlier run with at least {MIN_CASES} of the same cases"
-    return "inconclusive", "no_reference", f"no golden answers and {earlier} to compare with"
+    return "inconclusive", "no_reference", "no golden answers and no earlier run with the same cases to compare with"
 
 
 def _status(one: Difference, log_e: float | None, terms: Terms) -> Status:
     certain = (
         log_e is not None and log_e >= -np.log(terms.alpha) if one.p_worse is None else one.p_worse <= terms.alpha
     )
-    if certain and one.n >= MIN_CASES:
+    if certain:
         # An e-value is against "no more than the tolerance" already; a p-value is against "no difference".
         return "fail" if one.p_worse is None or one.high < -terms.tolerance else "suspect"
     ruled_out = one.low >= -terms.margin and (one.most_lost is None or one.most_lost <= terms.margin)
@@ -183,5 +188,12 @@ def _words(name: str, one: Difference) -> str:
     than = {"golden": "golden's", "baseline": "the baseline's", "last": "those of the last run"}.get(name, name)
     return (
         f"{one.value * 100:+.1f} points [{one.low * 100:+.1f}, {one.high * 100:+.1f}] right answers against {than} "
-        f"over {one.n} cases; a loss of {one.mde * 100:.0f} points would have been seen"
+        f"over {one.n} cases; {seen_words(one)}"
     )
+
+
+def seen_words(one: Difference) -> str:
+    """Return the smallest loss that would have been found, in words."""
+    if one.mde >= 1:
+        return "no loss would have been certain"
+    return f"a loss of {one.mde * 100:.0f} points would have been seen"

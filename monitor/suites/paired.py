@@ -29,7 +29,7 @@ class Difference:
     """A mean difference with its interval.
 
     ``p_worse`` is the chance of a difference as low as this when both sides are alike (None where pairs are not to be
-    had), ``mde`` the smallest loss that would be found with power 0.8. ``better`` and ``worse`` count cases.
+    had), ``mde`` the smallest loss that would be found with power 0.8 (1: none). ``better`` and ``worse`` count cases.
     ``resampled`` is the interval of `bootstrapped`, where some cases were answered several times. ``most_lost`` is an
     exact upper bound (97.5%) on the share of cases that are lost, where few differ: there the interval is too narrow to
     rule a loss out. None where enough differ, or pairs are not to be had.
@@ -62,10 +62,11 @@ def paired(some: Sequence[Pair], *, rng: np.random.Generator, alpha: float, conf
     value = float(weights @ differences / weights.sum())
     centre, error = _smoothed(differences, weights)
     half = float(norm.ppf(0.5 + confidence / 2)) * error
+    # So few cases cannot be certain by flipped signs: of n cases that are all lost, p is 1 in 2^n.
+    mde = 1.0 if 0.5 ** len(some) > alpha else detectable(error, len(some), alpha)
     return Difference(
         value=value, low=max(-1.0, min(value, centre - half)), high=min(1.0, max(value, centre + half)),
-        p_worse=_flipped(differences * weights, rng), mde=detectable(error, len(some), alpha), n=len(some),
-        better=better, worse=worse,
+        p_worse=_flipped(differences * weights, rng), mde=mde, n=len(some), better=better, worse=worse,
         most_lost=_most(worse, len(some)) if worse + better < _FEW else None,
     )  # fmt: skip
 

@@ -1,5 +1,6 @@
 """Pass rates of a suite, and what a rate of wrong steps does to a run of many steps."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,45 +14,80 @@ STEPS = 15
 _PARTS = 1_000_000
 
 
-def pass_rate(some: Sequence[Tally]) -> Rate:
-    """Return the weighted share of right answers, each case counting by its weight.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassRate:
+    """Right cases of all: ``k / n`` is ``value``, and the interval is that of cases. None where nothing was graded.
+
+    A case with several answers is right by the share of them that is. ``k`` and ``n`` are sums of weights: numbers of
+    cases, where none weighs more than another. ``answers`` counts answers instead, whichever case they are to, and
+    ``every_time`` the cases of which each graded answer is right; neither knows weights.
+    """
+
+    k: float
+    n: float
+    value: float | None
+    low: float | None
+    high: float | None
+    n_cases: int
+    answers: Rate
+    every_time: Rate
+
+
+def pass_rate(some: Sequence[Tally]) -> PassRate:
+    """Return how many of the cases are right.
 
     Notes
     -----
-    Wilson's interval with as many independent trials as there are cases of equal weight (L. Kish's effective size):
-    answers to one case may all come out alike.
+    Wilson's intervals. Answers to one case may all come out alike, so there are only as many independent trials as
+    there are cases of equal weight, and for answers of equal number (L. Kish's effective size).
     """
     graded = [one for one in some if one.n]
-    k, n = sum(one.k for one in graded), sum(one.n for one in graded)
-    if not graded:
-        return wilson(0, 0)
-    weights = np.array([one.weight for one in graded])
-    value = float(weights @ np.array([one.k / one.n for one in graded]) / weights.sum())
-    size = float(weights.sum() ** 2 / (weights**2).sum())
-    fine = wilson(round(value * _PARTS), _PARTS, design=_PARTS / size)
-    return Rate(k, n, value, fine.low, fine.high)
+    weights = [one.weight for one in graded]
+    right, size = math.fsum(one.weight * one.k / one.n for one in graded), math.fsum(weights)
+    answers, asked = sum(one.k for one in graded), [one.n for one in graded]
+    share = right / size if graded else None
+    low, high = (None, None) if share is None else _ends(share, size**2 / math.fsum(one**2 for one in weights))
+    return PassRate(
+        k=right, n=size, value=share, low=low, high=high, n_cases=len(graded),
+        answers=wilson(answers, sum(asked), design=sum(n * n for n in asked) / sum(asked) if asked else 1),
+        every_time=wilson(sum(one.k == one.n for one in graded), len(graded)),
+    )  # fmt: skip
+
+
+def _ends(share: float, size: float) -> tuple[float, float]:
+    fine = wilson(round(share * _PARTS), _PARTS, design=_PARTS / size)
+    assert fine.low is not None and fine.high is not None  # noqa: S101, PT018  # there are trials
+    return fine.low, fine.high
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tries:
-    """Chances in k tries at one case: at least once right, and every time; with intervals over cases."""
+    """Chances in k tries at one case: at least once right, and every time; with intervals over cases.
+
+    ``n_cases`` is how many were asked several times (None in runs that earlier versions kept).
+    """
 
     k: int
     at_least_once: tuple[float, float | None, float | None]
     every_time: tuple[float, float | None, float | None]
+    n_cases: int | None = None
 
 
 def tries(some: Sequence[Tally], *, rng: np.random.Generator) -> Tries | None:
-    """Return pass@k and pass^k for the most tries that every case has; None where that is one."""
-    graded = [one for one in some if one.n]
-    k = min((one.n for one in graded), default=1)
-    if k < 2:
+    """Return pass@k and pass^k of the cases with several answers, for the most tries that each of them has.
+
+    None where no case has several.
+    """
+    graded = [one for one in some if one.n > 1]
+    if not graded:
         return None
+    k = min(one.n for one in graded)
     right, n = [one.k for one in graded], [one.n for one in graded]
     once, always = (by(right, n, k, rng=rng) for by in (pass_at_k, pass_hat_k))
     return Tries(
-        k=k, at_least_once=(once.value, once.low, once.high), every_time=(always.value, always.low, always.high)
-    )
+        k=k, at_least_once=(once.value, once.low, once.high), every_time=(always.value, always.low, always.high),
+        n_cases=len(graded),
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

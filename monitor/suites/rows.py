@@ -1,8 +1,7 @@
 """From a row of a suite file to a case, with every mistake named by its place; and back."""
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -12,9 +11,10 @@ import monitor.suites.oracles
 from monitor.catalogue import scan
 from monitor.codec import plain
 from monitor.errors import Problem
+from monitor.suites.call_mistakes import calls_without_tools, unknown_in_calls
 from monitor.suites.case import MAX_REPEATS, PRIVACIES, SuiteCase
 from monitor.suites.grade import Oracle
-from monitor.suites.oracle_mistakes import mistakes_in
+from monitor.suites.oracle_mistakes import mistakes_in, unknown
 
 MAX_TOKENS = 256
 MAX_WEIGHT = 1_000_000
@@ -50,11 +50,12 @@ def case_of(row: Any, number: int, place: str, defaults: Mapping[str, Any], tell
         raise RowError
     mistakes += unknown(row, KEYS, place)
     parameters = _parameters(row, defaults, place, mistakes)
+    messages, tools = _messages(row, place, mistakes), _tools(row, place, mistakes)
+    oracles = _oracles(row.get("oracles"), place, mistakes)
+    mistakes += calls_without_tools(oracles, tools, place)
     made = {
-        "case_id": str(row.get("id", number)), "messages": _messages(row, place, mistakes),
-        "tools": _tools(row, place, mistakes), "parameters": parameters,
-        "oracles": _oracles(row.get("oracles"), place, mistakes), **counts_of(row, defaults, place, mistakes),
-        "tags": _tags(row, place, mistakes),
+        "case_id": str(row.get("id", number)), "messages": messages, "tools": tools, "parameters": parameters,
+        "oracles": oracles, **counts_of(row, defaults, place, mistakes), "tags": _tags(row, place, mistakes),
     }  # fmt: skip
     if mistakes:
         for one in mistakes:
@@ -71,14 +72,6 @@ def row_of(case: SuiteCase) -> dict[str, Any]:
         "parameters": plain(dict(case.parameters)), "oracles": oracles, "repeats": case.repeats,
         "weight": case.weight, "tags": list(case.tags), "privacy": case.privacy,
     }  # fmt: skip
-
-
-def unknown(row: Mapping[Any, Any], known: Sequence[str], place: str) -> Iterator[Problem]:
-    """Yield a mistake for each key of `row` that is not `known`."""
-    for key in row:
-        if key not in known:
-            near = get_close_matches(str(key), known, 1)
-            yield Problem(f"{place}.{key}", "unknown key", f"did you mean {near[0]}?" if near else None)
 
 
 def counts_of(
@@ -176,7 +169,7 @@ def _oracle(row: Any, place: str, mistakes: list[Problem]) -> Oracle | None:
         mistakes.append(Problem(f"{place}.kind", f"must be one of {', '.join(sorted(kinds()))}"))
         return None
     fields = {key: value for key, value in row.items() if key != "kind"}
-    found = [*unknown(fields, [one.name for one in dataclasses.fields(known)], place)]
+    found = [*unknown(fields, [one.name for one in dataclasses.fields(known)], place), *unknown_in_calls(row, place)]
     try:
         made: Oracle = _adapter(known).validate_python(fields)
     except ValidationError as error:

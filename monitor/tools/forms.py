@@ -71,7 +71,7 @@ def _template(one: Graded, view: GoldenView | None, blind: frozenset[bytes]) -> 
         return None
     golden = view.prompt_tokens if view is not None and _is_spelled_out(one) else None
     tools = view.prompt_parts.get("tools", 0) if view is not None else 0
-    shown = f"{counted} prompt tokens, {golden} golden"
+    shown = f"{counted} prompt tokens" + (f", {golden} golden" if golden is not None else "")
     if _talk(one) in blind or (golden is not None and tools and counted == golden - tools):
         return Symptom(layer="template", name="tools_not_in_prompt", shown=shown)
     if golden is not None and counted != golden:

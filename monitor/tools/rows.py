@@ -6,6 +6,7 @@ broken or not: some rows break them on purpose.
 """
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 import orjson
@@ -116,7 +117,8 @@ def _list(row: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
     """The objects under `key`; evalscope writes lists as JSON text."""
     value = row.get(key)
     if isinstance(value, str):
-        value = orjson.loads(value)
+        with suppress(orjson.JSONDecodeError):
+            value = orjson.loads(value)
     if value is None:
         return []
     if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):

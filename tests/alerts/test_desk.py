@@ -21,6 +21,7 @@ from storage.store import DuckStore
 from tests.alerts.receiver import receiver
 from tests.alerts.test_routes import delivery, incident
 from tests.dashboard.store import served
+from tests.storage.factories import endpoint
 
 YAML = """
 store: {listen: 127.0.0.1:PORT}
@@ -131,11 +132,22 @@ def test_a_silence_begins_is_listed_and_ends(
     assert run(monkeypatch, "silence", "end", "config-0") == 2
 
 
+def test_a_silence_that_matches_nothing_is_taken_and_told(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    desk.put("endpoint", endpoint("acme/a"))
+    for match, told in (("acme/*", ""), ("acme", ""), ("agent berlin", ""), ("acm", "no endpoint or provider")):
+        assert run(monkeypatch, "silence", "add", match, "--for", "2h", "--reason", "r") == 0
+        assert told in capsys.readouterr().err if told else not capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("silence", "add", "x", "--for", "2", "--reason", "r"), "write a number and a unit"),
         (("silence", "add", "x", "--for", "2h", "--reason", "r", "--topic", "sped"), "unknown topic 'sped'"),
+        (("silence", "add", " ", "--for", "2h", "--reason", "r"), "the pattern is empty"),
+        (("silence", "add", "x", "--for", "2h", "--reason", ""), "--reason is empty"),
         (("silence", "end", "nope"), "0 ids of silences begin with 'nope'"),
         (("alerts", "test", "nope"), "no route 'nope' in the configuration; known: hook"),
     ],

@@ -129,9 +129,17 @@ def test_the_busiest_day_beside_the_budget() -> None:
     assert (tight["endpoint"], tight["tokens_planned"], tight["over"]) == ("a/tight", 19_680, True)
     assert (paid["usd_planned"], paid["over"]) == (pytest.approx(4 * 0.0042 + 0.00256), False)
     shown = " ".join(viewed(load(BUDGETS, {}, CATALOGUES), 100).split())
-    assert "a/tight: 19,680 of 19,000 tokens at most: over, the last runs of such a day will be skipped" in shown
-    assert "a/paid: 0.0194 of 0.2 USD at most" in shown
+    assert "a/tight: up to 19,680 tokens planned, the budget is 19,000: the last runs of such a day will" in shown
+    assert "a/paid: up to 0.0194 USD planned, the budget is 0.2" in shown
     assert "0 9 * * mon-fri" in shown
+
+
+def test_a_budget_below_one_run_is_told() -> None:
+    """A run of `speed` takes 820 tokens."""
+    text = BUDGETS.replace("19_000", "819")
+    assert as_json(load(text, {}, CATALOGUES))["budgets"][0]["never"] == ["speed"]
+    shown = " ".join(viewed(load(text, {}, CATALOGUES), 100).split())
+    assert "the budget is 819: not one run of speed fits, all will be skipped" in shown
 
 
 def test_without_budgets_there_is_no_word_of_them() -> None:

@@ -123,11 +123,13 @@ def seen(context: BrowserContext) -> Iterator[Watched]:
     found.page.close()  # an open one would renew itself for ever
 
 
+GRID, EVIDENCE, SPEED = "?status=fail", "verdict?id=rich-fidelity", f"speed?endpoint={CEDAR}&window=30+d"
+"""Those from which a reader goes on."""
 PAGES = {
-    "?status=fail": ("Is it all right?", "of 61 endpoints are faithful", "cedar/llama-3.3-70b", "0 charts"),
+    GRID: ("Is it all right?", "of 61 endpoints are faithful", "cedar/llama-3.3-70b", "0 charts"),
     "compare?model=llama-3.3-70b": ("cedar/llama-3.3-70b is over-quantised", "place 1 to", "What it costs", "4 charts"),
     "incidents?window=90+d&id=incident-3": ("What happened?", "before", "during", "provider elm", "3 charts"),
-    "verdict?id=rich-fidelity": (
+    EVIDENCE: (
         "How do you know?",
         "KL ladder",
         "golden prefers",
@@ -141,7 +143,7 @@ PAGES = {
         "Position by position",
         "6 charts",
     ),
-    f"speed?endpoint={CEDAR}&window=30+d": ("How fast?", "eu-1", "us-1", "95 % interval", "6 charts"),
+    SPEED: ("How fast?", "eu-1", "us-1", "95 % interval", "6 charts"),
     "tools?endpoint=rowan%2Fmistral-small": (
         "Do tool calls work?",
         "markup_leak",
@@ -156,16 +158,24 @@ PAGES = {
 """Address -> words that a reader sees there, and how many charts."""
 
 
-@pytest.mark.parametrize("address", PAGES)
-def test_every_page_works_in_both_themes_and_on_a_phone(address: str, url: str, seen: Watched) -> None:
-    page = seen.page
-    page.goto(f"{url}/{address}")
+def opened(seen: Watched, url: str, address: str) -> None:
+    """Go to the page and see its words and charts, with nothing that axe-core finds serious."""
+    seen.page.goto(f"{url}/{address}")
+    shown(seen, address)
+
+
+def shown(seen: Watched, address: str) -> None:
     *words, charts = PAGES[address]
     for word in words:
-        expect(page.get_by_text(word).filter(visible=True).first).to_be_visible(timeout=60_000)
-    settled(page)
-    expect(page.locator("[data-testid=stVegaLiteChart]")).to_have_count(int(charts.split()[0]))
-    assert violations(page) == []
+        expect(seen.page.get_by_text(word).filter(visible=True).first).to_be_visible(timeout=60_000)
+    settled(seen.page)
+    expect(seen.page.locator("[data-testid=stVegaLiteChart]")).to_have_count(int(charts.split()[0]))
+    assert violations(seen.page) == []
+
+
+def shown_small_and_dark(seen: Watched, url: str) -> None:
+    """The page that is open fits a phone, can be read in the dark, and asked nobody else."""
+    page = seen.page
     page.emulate_media(color_scheme="dark")
     page.set_viewport_size(PHONE)  # type: ignore[arg-type]
     page.wait_for_function("getComputedStyle(document.querySelector('.stApp')).colorScheme === 'dark'")
@@ -176,34 +186,39 @@ def test_every_page_works_in_both_themes_and_on_a_phone(address: str, url: str, 
     assert seen.hosts() == {url.split("/")[2]}
 
 
+@pytest.mark.parametrize("address", [one for one in PAGES if one not in {GRID, EVIDENCE, SPEED}])
+def test_every_page_works_in_both_themes_and_on_a_phone(address: str, url: str, seen: Watched) -> None:
+    opened(seen, url, address)
+    shown_small_and_dark(seen, url)
+
+
 def test_a_reader_gets_from_the_grid_to_the_evidence_and_the_address_can_be_passed_on(url: str, seen: Watched) -> None:
     page = seen.page
-    page.goto(f"{url}/?status=fail")
-    row = page.get_by_role("row").filter(has_text="cedar/llama-3.3-70b")
-    row.get_by_role("link", name="fail").first.click()
-    expect(page).to_have_url(re.compile(r"/verdict\?id=rich-fidelity$"))
-    expect(page.get_by_role("heading", level=1)).to_contain_text("cedar/llama-3.3-70b", timeout=60_000)
-    page.go_back()
-    row.get_by_role("link", name="cedar/llama-3.3-70b").click()
-    expect(page).to_have_url(re.compile(r"/endpoint\?name=cedar"))
-
-
-def test_a_choice_is_in_the_address(url: str, seen: Watched) -> None:
-    page = seen.page
-    page.goto(f"{url}/speed?endpoint={CEDAR}")
-    expect(page.get_by_role("heading", level=1)).to_contain_text("cedar/llama-3.3-70b", timeout=60_000)
-    page.get_by_text("24 h", exact=True).click()
-    expect(page).to_have_url(re.compile(r"window=24"))
+    opened(seen, url, GRID)
+    page.get_by_role("row").filter(has_text="cedar/llama-3.3-70b").get_by_role("link", name="fail").first.click()
+    expect(page).to_have_url(re.compile(rf"/{re.escape(EVIDENCE)}$"))
+    shown(seen, EVIDENCE)
+    shown_small_and_dark(seen, url)
 
 
 def test_the_overview_follows_the_store_without_a_reload(url: str, seen: Watched, store: DuckStore) -> None:
     page = seen.page
-    page.goto(f"{url}/?status=fail")
+    page.goto(f"{url}/{GRID}")
     expect(page.get_by_text("rowan/mistral-small").first).to_be_visible(timeout=60_000)
+    shown_small_and_dark(seen, url)
     assert page.get_by_text("made up just now").count() == 0
     fresh = scenes.verdict(TOOLS, "accounting", "fail", cause="made_up_just_now", at=datetime.now(UTC))
     store.ingest("fresh", [Entry(1, "verdict", encode(replace(fresh, verdict_id="v-fresh")))])
     expect(page.get_by_text("made up just now").first).to_be_visible(timeout=60_000)
+    page.get_by_role("link", name="cedar/llama-3.3-70b").first.click()
+    expect(page).to_have_url(re.compile(r"/endpoint\?name=cedar"))
+
+
+def test_a_choice_is_in_the_address(url: str, seen: Watched) -> None:
+    opened(seen, url, SPEED)
+    seen.page.get_by_text("24 h", exact=True).click()
+    expect(seen.page).to_have_url(re.compile(r"window=24"))
+    shown_small_and_dark(seen, url)
 
 
 @pytest.mark.parametrize("address", ["verdict?id=v-hostile", "endpoint?name={}", "tools?endpoint={}"])

@@ -1,5 +1,6 @@
 """Oracles: rows written by hand."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -32,6 +33,19 @@ def test_details_may_be_maps_and_lists() -> None:
     rows = dict(evidence(verdict("a", "accounting", "fail", details={"deltas": {"+21": 60}, "ids": ["x", None]})))
     assert rows["deltas"] == "+21=60"
     assert rows["ids"] == "x, –"
+
+
+def test_a_routed_endpoint_names_both_who_answer() -> None:
+    # Oracle: written by hand. Verdicts of earlier versions do not say how noisy the rest is.
+    parts = [{"name": "Q4_0", "share": 0.3, "low": 0.21, "high": 0.4},
+             {"name": "golden", "share": 0.7, "low": 0.6, "high": 0.79, "faithful": 0.98}]  # fmt: skip
+    made = replace(verdict("a", "accounting", "fail"), detector="identify", details={"parts": parts})
+    assert dict(evidence(made))["answered by"] == (
+        "30% (21% to 40%) Q4_0, 70% (60% to 79%) the bf16 class (golden weights in 16 bit or more)"
+    )
+    del parts[1]["faithful"]
+    assert dict(evidence(made))["answered by"].endswith("golden weights")
+    assert "answered by" not in dict(evidence(replace(made, details={"parts": parts[:1]})))
 
 
 def test_the_band_comes_from_the_fidelity_verdict() -> None:

@@ -1,6 +1,7 @@
 """Oracles: small cases of each page's view model, counted by hand."""
 
 import math
+import random
 from dataclasses import replace
 from datetime import timedelta
 from html import escape
@@ -10,13 +11,15 @@ import pytest
 
 from dashboard import evidence_charts, instrument_view, ladder, speed_view
 from dashboard.axes import specification
-from dashboard.compare_view import Trade, frontier, plot, served_table
+from dashboard.compare_view import served_table
 from dashboard.incident_view import BEFORE, LONGEST, around, bars, lasted, metrics_of, shaded, told
 from dashboard.instrument_view import Used, accounts, slot_rows
+from dashboard.plot_names import NARROWEST, WIDEST, Spot, placed
 from dashboard.positions import Place
 from dashboard.speed_view import Bin, Bucket, Speeds, quantile
 from dashboard.store_reader import Point
 from dashboard.tools_view import failures, few_of_each, funnel, graded_of, named
+from dashboard.trades import Trade, frontier, plot
 from dashboard.verdict_steps import SUSPECT_NATS, log_e, steps
 from monitor import comparison_cells as cells
 from monitor.budget import Budget
@@ -82,6 +85,42 @@ def test_a_comparison_is_drawn_with_the_marks_of_the_report() -> None:
     assert drawn["tolerated 0.002"]["kind"] == "limit"
     traded = rows_of(plot(model, Trade(across="price_out_usd", up="kl")))
     assert {row["endpoint"]: row["hollow"] for row in traded} == {name: hollow for name, (_, hollow) in marks.items()}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_names_of_a_plot_lie_neither_over_each_other_nor_over_a_mark(seed: int) -> None:
+    """Oracle: boxes by themselves, on the narrowest plot and on one twice as wide."""
+    draw = random.Random(seed)
+    spots = [Spot(name="x" * draw.randint(4, 30), across=draw.random(), up=draw.random()) for _ in range(6)]
+    spots = [replace(one, name=f"{place}{one.name}") for place, one in enumerate(spots)]
+    found = placed([one.name for one in spots], spots, high=280)
+    assert found or seed
+    for wide in (NARROWEST, 2 * NARROWEST):
+        boxes = []
+        for one in spots:
+            x, y = one.across * wide, (1 - one.up) * 280
+            boxes.append((x - 5, x + 5, y - 5, y + 5))
+            if one.name in found:
+                align, dx, dy = found[one.name]
+                long = min(WIDEST, 6.2 * len(one.name))
+                left = x + dx if align == "left" else x + dx - long
+                assert left >= 0
+                assert left + long <= wide + 1e-9
+                boxes.append((left, left + long, y + dy - 6, y + dy + 6))
+        if wide == NARROWEST:
+            texts = [box for box in boxes if box[3] - box[2] == pytest.approx(12)]
+            for text in texts:
+                assert not [1 for box in boxes if box is not text and text[0] < box[1] and box[0] < text[1]
+                            and text[2] < box[3] and box[2] < text[3]]  # fmt: skip
+
+
+def test_a_name_stands_right_above_its_mark_where_nothing_is_in_the_way_and_on_the_left_at_the_edge() -> None:
+    spots = [Spot(name="acme/m", across=0.1, up=0.5), Spot(name="bargain/m", across=0.95, up=0.5)]
+    assert placed(["acme/m", "bargain/m"], spots, high=280) == {
+        "acme/m": ("left", 9, -9), "bargain/m": ("right", -9, -9),
+    }  # fmt: skip
+    crowd = [Spot(name=f"endpoint-{place}/with-a-name", across=0.5, up=0.5) for place in range(30)]
+    assert 4 <= len(placed([one.name for one in crowd], crowd, high=280)) < 30  # the others have no free place
 
 
 def test_the_table_of_what_is_served_says_what_the_report_opens_with() -> None:

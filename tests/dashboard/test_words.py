@@ -45,6 +45,9 @@ def test_a_share_is_written_in_percent_and_so_is_its_interval() -> None:
 def test_a_rate_of_nothing_is_not_zero_percent() -> None:
     assert rate(0, 0) == DASH
     assert rate(0, 5) == "0 %"
+    assert rate(1.11e-16, 1) == "0 %"  # what rounding left of nothing
+    assert rate(1e-5, 1) == "0.001 %"
+    assert interval(2.17e-29, 0.0, "share") == "[0, 0]"
     assert rate(98, 100) == "98 %"
 
 

@@ -65,20 +65,20 @@ def _picture(browser: Browser, pages: str, what: tuple[str, str, dict[str, int]]
         page.goto(f"{pages}/{address.format(fidelity=fidelity)}")
         page.get_by_role("heading", level=1).wait_for()
         settled(page)
-        _grow(page, window["width"])
+        grow(page, window["width"])
         shot = page.screenshot()
     packed = io.BytesIO()
     Image.open(io.BytesIO(shot)).save(packed, "WEBP", quality=QUALITY, method=6)
     return packed.getvalue()
 
 
-def _grow(page: Page, width: int) -> None:
+def grow(page: Page, width: int, *, calm_ms: int = CALM_MS) -> None:
     """Make the window as high as the page, which scrolls within its own frame, once nothing is added any more."""
     height, before = -1, -2
     while height != before:
         before, height = height, int(page.evaluate(_HEIGHT))
         page.set_viewport_size({"width": width, "height": min(max(height + 40, 300), HIGHEST)})
-        page.wait_for_timeout(CALM_MS)
+        page.wait_for_timeout(calm_ms)
         settled(page)
 
 

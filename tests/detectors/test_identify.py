@@ -7,6 +7,7 @@ import pytest
 
 from monitor.detectors.identify import Identify
 from monitor.evidence import asked_by
+from monitor.identified_parts import told_parts
 from monitor.results import Evidence, Prediction, Verdict
 from tests.detectors.made import AT
 from tests.detectors.made_greedy import after_temperature
@@ -51,6 +52,18 @@ def test_a_share_of_the_requests_is_routing() -> None:
     found = judged(identify_evidence("Q4_0", n=60, share=0.4))
     assert (found.status, found.cause) == ("fail", "routing: Q4_0")
     assert found.details["share_low"] < 0.4 < found.details["share_high"]
+    own, rest = told_parts(found.details)
+    assert f"{own.share:.0%} of the requests ({own.range}) answer like Q4_0, the others ({rest.range}) " in found.reason
+    assert "like the bf16 class (golden weights in 16 bit or more), posterior above 0.999" in found.reason
+    assert (own.label, rest.label) == ("Q4_0", "bf16-class")
+
+
+def test_the_others_are_not_called_16_bit_where_they_are_noisier() -> None:
+    # Oracle: the noise of what answers the rest, 0.1 nats: int8 activations. 16 bit shows 0.063 at most.
+    found = judged(identify_evidence("Q4_0", n=60, share=0.4, noise=0.1))
+    assert found.cause == "routing: Q4_0"
+    assert "like golden weights with more noise than 16 bit shows" in found.reason
+    assert told_parts(found.details)[1].label == "golden weights"
 
 
 def test_two_wrong_backends_are_both_named_with_their_shares() -> None:
@@ -63,6 +76,8 @@ def test_two_wrong_backends_are_both_named_with_their_shares() -> None:
     parts = {part["name"]: part for part in found.details["parts"]}
     assert parts["Q4_0"]["low"] < 2 / 3 < parts["Q4_0"]["high"]
     assert parts["rope-x0.1"]["low"] < 1 / 3 < parts["rope-x0.1"]["high"]
+    own, rest = told_parts(found.details)
+    assert f"({own.range}) answer like {own.name}, the others ({rest.range}) like {rest.name}" in found.reason
 
 
 def test_backends_that_tell_who_they_are_are_judged_one_by_one() -> None:

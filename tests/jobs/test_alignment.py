@@ -1,13 +1,14 @@
 """Endpoint tokens onto golden ids: what cannot be mapped is said, never guessed."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from jobs.alignment import align, is_canonical
+from monitor.errors import TaskRefusedError
 from monitor.types import Choice, Exchange, Request, TokenLogprob, TopToken
 from tests.fakes.golden import EOS, FakeScorer, FakeTokenizer
 
@@ -90,6 +91,18 @@ def test_unusable_position_and_missing_request() -> None:
     assert align(exchange(entry("a", None)), FakeTokenizer()).tokens.problem == "no usable logprob at position 0"
     assert align(exchange(), FakeTokenizer()).tokens.problem == "the answer has no logprobs"
     assert align(replace(exchange(entry("a")), request=None), FakeTokenizer()).task is None
+
+
+def test_a_conversation_that_the_golden_template_refuses_costs_that_exchange_alone() -> None:
+    """Some templates cannot render a message without content, as a turn that only called tools is."""
+
+    class Refusing(FakeTokenizer):
+        def prompt_ids(self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Any] = ()) -> list[int]:
+            raise TaskRefusedError("the golden chat template refuses this conversation: no content")
+
+    view = align(exchange(entry("a")), Refusing()).view(None)
+    assert view.prompt_tokens is None  # and not 0, which would be another length than the endpoint counts
+    assert "refuses this conversation" in str(view.problem)
 
 
 def test_the_prompt_is_told_by_part() -> None:

@@ -15,7 +15,11 @@ from jobs import doctor_service as service
 from jobs.clock import SystemClock
 from jobs.doctor import Finding, run
 from jobs.doctor_checks import checks
+from jobs.fleet import run as fleet
+from jobs.settings import load_config
 from jobs.version import version
+from monitor.agent_sign import AgentSign
+from monitor.codec import plain
 from monitor.config_fields import Address
 from monitor.errors import ConfigError
 from storage.api import app
@@ -138,12 +142,30 @@ def test_processes() -> None:
     assert [finding.status for finding in service.processes(rows)] == ["ok", "warning", "failed"]
 
 
+def signed(url: str, *writers: str) -> None:
+    """Let agents of one vantage sign: both have run for an hour."""
+    now = datetime.now(UTC)
+    for writer in writers:
+        one = AgentSign(
+            vantage="berlin", version="1", at=now, waiting=0, writer=writer, host="h", since=now - timedelta(hours=1)
+        )
+        entry = {"seq": 1, "kind": "agent", "data": plain(one)}
+        reply = httpx.post(f"{url}/api/ingest", json={"writer": writer, "entries": [entry]}, trust_env=False)
+        assert reply.status_code == 200
+
+
 def test_all_checks_on_a_real_store(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "weighmaster.yaml"
     with store_process(tmp_path / "store.duckdb") as (_, url):
         path.write_text(CONFIG.format(folder=tmp_path, port=url.rpartition(":")[2]), encoding="utf-8")
+        signed(url, "agent-a", "agent-b")
         assert run(checks(path, {}, SystemClock(), None), as_json=True) == 1
-    document = json.loads(capsys.readouterr().out)
+        document = json.loads(capsys.readouterr().out)
+        assert fleet(load_config(path, {}), url, SystemClock(), since_s=60, as_json=True) == 1
+    assert [one["twice"] for one in json.loads(capsys.readouterr().out)["agents"]] == [True, True]
+    (twice,) = [one for one in document["checks"] if one["check"] == "agents"]
+    assert (twice["subject"], twice["status"]) == ("berlin", "failed")
+    assert twice["seen"] == "2 agents run as berlin: h (agent-a), h (agent-b)"
     status = {(one["check"], one["subject"]): one["status"] for one in document["checks"]}
     assert status[("store", url)] == "ok"
     assert (status[("clock", "offset")], status[("ports", "store")]) == ("ok", "ok")

@@ -81,7 +81,8 @@ def test_the_token_is_sent_and_told_to_nobody(tmp_path: Path, served: Path) -> N
         (["--hub", "acme/none"], None, "acme/none: HUB has no such model, or it is private"),
         (["--hub", REPO, "--revision", "none"], None, "acme/tiny: HUB knows no branch, tag or commit none of it"),
         (["--hub", REPO], (403, "GatedRepo"), "acme/tiny: gated; accept its terms on HUB"),
-        (["--hub", REPO], (500, ""), "acme/tiny: HUB answers HTTP 500"),
+        # No status that the hub's library tries again for half a minute.
+        (["--hub", REPO], (501, ""), "acme/tiny: HUB answers HTTP 501"),
         (["--hub", "a b/c"], None, "--hub a b/c: no name of a model; write ORG/NAME"),
         (["--hub", REPO, "--gguf", "x.gguf"], None, "--gguf and --hub are two sources"),
     ],

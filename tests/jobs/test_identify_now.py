@@ -6,6 +6,7 @@ import signal
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from io import StringIO
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -13,17 +14,20 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 import transformers
+from rich.console import Console
 
 from jobs import endpoints_now, identify_now, predicting
 from jobs.endpoints_now import INTERRUPTED
 from jobs.identify_now import PICTURE, Terms, Way, run
 from jobs.identify_order import CANDIDATES
 from jobs.identify_picture import svg
+from jobs.identify_table import identified_row, identified_table
 from jobs.judging import golden_side
 from jobs.settings import catalogues
 from monitor.config import load
 from monitor.config_types import Config, EndpointConfig
-from monitor.detectors.identify import Identify
+from monitor.detectors.identify import Identify, deviations
+from monitor.identified_parts import told_parts
 from monitor.types import Capture, Request
 from monitor.wire.files import load as load_capture
 from reference.engine import TorchEngine
@@ -31,7 +35,7 @@ from reference.variants.bank import find
 from reference.variants.loaded import varied
 from tests.detectors.made import AT
 from tests.detectors.made_draws import drawn_evidence
-from tests.detectors.made_identify import text_evidence
+from tests.detectors.made_identify import identify_evidence, text_evidence
 from tests.reference.tiny import llama_config, save_tiny
 
 ROUND, NAMES = 8, ["int4", "int8"]
@@ -138,7 +142,10 @@ def test_each_round_is_looked_at_once_and_beside_the_event_loop(
 ) -> None:
     """Oracle: what was served, out of the prompts of all rounds."""
     code = run(config, ["a/one"], Terms(n=3 * ROUND, way=Way(top_k=20)), tmp_path / "out", as_json=True)
-    (row,) = json.loads(capsys.readouterr().out)["endpoints"]
+    said = capsys.readouterr()
+    (row,) = json.loads(said.out)["endpoints"]
+    assert f"s: predicting int4 (1 of 2 variants): {3 * ROUND} answers" in said.err  # int8 is known from the order
+    assert f"s: golden weights read {ROUND} answers" in said.err
     assert looks.sizes == [ROUND] * 3
     assert threading.get_ident() not in looks.threads
     assert (row["prompts"], row["schemes"][0]["name"], code) == (3 * ROUND, "int4", 1)
@@ -184,6 +191,21 @@ def test_a_routed_share_is_asked_about_until_it_is_known_to_ten_points() -> None
 
     assert not decided(0.14, 0.70)
     assert decided(0.31, 0.49)
+
+
+def test_picture_and_table_show_who_answers_which_share() -> None:
+    """Oracle: the parts in the verdict; a line for each interval, golden's family by its name."""
+    evidence = identify_evidence("Q4_0", n=40, share=0.4)
+    found = Identify().run(evidence, at=AT, rng=np.random.default_rng(0))
+    own, rest = told_parts(found.details)
+    picture = ET.fromstring(svg(found, *deviations(evidence, "Q4_0")))  # noqa: S314  # our own text
+    words = [one.text for one in picture.iter() if one.text]
+    assert f"{found.endpoint}: {own.share:.0%} Q4_0, {rest.share:.0%} bf16-class" in words
+    assert {f"{one.share:.0%} ({one.range})" for one in (own, rest)} <= set(words)
+    shown = Console(width=200, file=StringIO())
+    shown.print(identified_table([identified_row(found)]))
+    assert isinstance(shown.file, StringIO)
+    assert f"{rest.share:.0%} ({rest.range}) bf16-class" in shown.file.getvalue()
 
 
 def test_the_picture_of_text_counts_first_choices() -> None:

@@ -2,8 +2,8 @@
 
 Five llama.cpp endpoints of the lab are watched by the whole service for some minutes: a faithful one, one with 4-bit
 weights, one without the default system prompt, one that replays faults, and one that sends a third of its requests to
-the 4-bit weights. Prices are made up. FOLDER keeps the store, for looking at the dashboard; ``--again`` makes the page
-from what it keeps.
+the 4-bit weights. Prices are made up. FOLDER keeps the store; ``--again`` makes the page from what it keeps. With
+``--pages`` it fills the store for `tests.dashboard.lab_tour`, with the probes `tools` and `parameters` too.
 """
 
 import argparse
@@ -12,7 +12,7 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
@@ -39,6 +39,11 @@ PROBES = (
     {"kind": "speed", "every": "90s"}, {"kind": "logprobs", "every": "3m"},
     {"kind": "identify", "every": "8m", "prompts": 16},
 )  # fmt: skip
+MORE = (
+    {"kind": "tools", "every": "12m", "n": 12, "tokens": 64},
+    {"kind": "parameters", "every": "15m", "series": 0, "tokens": 24, "thinking_tokens": 48},
+)  # fmt: skip
+"""What fills the pages that the report does not need; small, as the lab answers a few tokens a second."""
 
 
 @asynccontextmanager
@@ -68,7 +73,9 @@ async def router(first: str, second: str, share: float) -> AsyncIterator[str]:
             await serving
 
 
-def config_text(urls: dict[str, str], golden: Path, data: Path, calibration: Path | None) -> str:
+def config_text(
+    urls: dict[str, str], golden: Path, data: Path, calibration: Path | None, probes: Sequence[Mapping[str, object]]
+) -> str:
     """The configuration of a service that watches `urls`, by what is behind them."""
     reference = {"engine": "torch", "path": str(golden)} | ({"calibration": str(calibration)} if calibration else {})
     return yaml.safe_dump(
@@ -86,21 +93,24 @@ def config_text(urls: dict[str, str], golden: Path, data: Path, calibration: Pat
                 }
                 for name, (kind, price_in, price_out) in ENDPOINTS.items()
             ],
-            "probes": list(PROBES),
+            "probes": [dict(one) for one in probes],
         },
         sort_keys=False,
     )  # fmt: skip
 
 
-async def watch(data: Path, calibration: Path | None, seconds: float) -> None:
-    """Run the service on the lab for `seconds`; its data stay in `data`."""
+async def watch(
+    data: Path, calibration: Path | None, seconds: float, probes: Sequence[Mapping[str, object]] = PROBES
+) -> None:
+    """Run the service with `probes` on the lab for `seconds`; its data stay in `data`."""
     home = default_home(os.environ)
     golden = await asyncio.to_thread(ensure_golden, home, print)
     async with Lab.start(home, print) as lab:
         urls = {one.name.split("/")[1]: one.base_url for one in lab.endpoints}
         async with router(urls["faithful"], urls["degraded"], SHARE) as mixed:
             path = data / "weighmaster.yaml"
-            path.write_text(config_text({**urls, "mixed": mixed}, golden, data, calibration), encoding="utf-8")
+            text = config_text({**urls, "mixed": mixed}, golden, data, calibration, probes)
+            path.write_text(text, encoding="utf-8")
             with (data / "up.log").open("wb") as log:
                 up = await asyncio.create_subprocess_exec(
                     sys.executable, "-m", "jobs.cli", "up", "--config", str(path), stdout=log, stderr=log,
@@ -131,11 +141,14 @@ def main() -> None:
     options.add_argument("--minutes", type=float, default=22)
     options.add_argument("--calibration", type=Path, help="calibration.json; without it the page has no ladder")
     options.add_argument("--again", action="store_true", help="only make the page again")
+    options.add_argument("--pages", action="store_true", help="for tests.dashboard.lab_tour: more probes, no page")
     given = options.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
     if not given.again:
-        asyncio.run(watch(given.folder, given.calibration, 60 * given.minutes))
-    Path("docs/comparison.html").write_bytes(page(given.folder))
+        probes = (*PROBES, *MORE) if given.pages else PROBES
+        asyncio.run(watch(given.folder, given.calibration, 60 * given.minutes, probes))
+    if not given.pages:
+        Path("docs/comparison.html").write_bytes(page(given.folder))
 
 
 if __name__ == "__main__":

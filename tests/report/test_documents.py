@@ -15,10 +15,13 @@ from jobs.compare_documents import as_csv, as_json
 from jobs.compare_page import html, markdown, status_page
 from jobs.compare_text import view
 from jobs.publish import SHOWN
+from jobs.verdict_table import SYMBOLS
+from monitor import comparison_cells as cells
 from monitor.comparison import Comparison
 from monitor.comparison_figures import bare, estimate_text, interval_text
 from monitor.comparison_measures import MEASURES
 from monitor.comparison_rows import compare
+from monitor.comparison_weights import served
 from storage.comparison_reads import facts_in, facts_of_snapshot
 from tests.report.made import HOSTILE, LADDER, facts, filled
 from tests.storage.factories import incident, minutes
@@ -69,6 +72,27 @@ def test_a_store_its_snapshot_and_plain_records_give_the_same_report(tmp_path: P
     from_copy = compare(facts_of_snapshot(snapshot.folder), ladders={"smollm2": LADDER}, source="from a test")
     assert html(over_api) == html(from_copy) == html(world())
     assert as_json(over_api) == as_json(from_copy) == as_json(world())
+
+
+def test_the_terminal_opens_as_the_page_does_and_fits_80_columns() -> None:
+    """Oracle: the cells of the page's first table; nothing is cut, and nothing that does not apply is told."""
+    (model,) = world().models
+    lines = text_of(world(), 80).splitlines()
+    assert max(map(len, lines)) <= 80
+    start = lines.index(next(line for line in lines if line.startswith("What is served")))
+    opening = " ".join(" ".join(lines[start : lines.index("Failing:")]).split())
+    for row in model.rows:
+        assert f"{SYMBOLS[row.status][0]} {row.endpoint.name} " in opening
+        assert f"{row.status}, declares " in opening
+    row = next(one for one in model.rows if one.endpoint.name == "bargain/m")
+    one = served(row)
+    assert f"identified {one.served}" in opening
+    assert one.remark == "over-quantised"
+    for said in (cells.far(row), cells.wrong_since(row), cells.way_out(model, row), one.share, one.judged):
+        assert all(word in opening for word in said.split())
+    passing = opening[opening.index("acme/m") : opening.index("bargain/m")]
+    assert "wrong since" not in passing
+    assert "to switch" not in passing
 
 
 def test_all_forms_agree_on_the_numbers() -> None:

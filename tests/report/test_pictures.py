@@ -2,14 +2,16 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib.resources import files
+from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
-from jobs.compare_charts import NARROW, forest, ladder
+from jobs.compare_charts import NARROW, WIDE, forest, ladder
 from jobs.compare_page import html
 from jobs.publish import file_name
 from monitor.badge import badge, svg
@@ -68,6 +70,28 @@ def test_a_narrow_picture_has_all_marks_and_nothing_beyond_its_edges(model: Mode
             left = x - {"middle": wide / 2, "end": wide}.get(text.attrib.get("text-anchor", ""), 0.0)
             assert left >= 0
             assert left + wide <= across
+
+
+def test_words_of_a_picture_do_not_lie_over_each_other() -> None:
+    """Two tolerances that are near each other, long names and values without an interval, in both layouts."""
+    first, second, *others = facts()
+    names = tuple(f"provider-{letter}/a-model-with-quite-a-long-name" for letter in "ab")
+    near = replace(second.verdicts[0], status="pass", threshold=0.0021)
+    both = (first, replace(second, verdicts=(near,)))
+    found = [replace(one, endpoint=replace(one.endpoint, name=name)) for one, name in zip(both, names, strict=True)]
+    (shown,) = compare([*found, *others], ladders={"smollm2": LADDER}).models
+    for one in MEASURES:
+        for layout in (WIDE, NARROW):
+            picture = forest(shown, one, layout)
+            across = float(parsed(picture).attrib["viewBox"].split()[2]) if picture else 0
+            seen: dict[float, list[tuple[float, float]]] = {}
+            for text in parsed(picture).iter("text") if picture else ():
+                x, wide = float(text.attrib["x"]), 6.6 * len(str(text.text))
+                left = x - {"middle": wide / 2, "end": wide}.get(text.attrib.get("text-anchor", ""), 0.0)
+                assert left + wide <= across
+                seen.setdefault(float(text.attrib["y"]), []).append((left, left + wide))
+            for line in seen.values():
+                assert all(end <= start + 0.1 for (_, end), (start, _) in pairwise(sorted(line)))
 
 
 def test_the_ladder_stands_in_the_order_of_divergence_with_endpoints_between(model: ModelComparison) -> None:

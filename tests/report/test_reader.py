@@ -89,6 +89,11 @@ def test_a_distance_of_another_prompt_has_no_place_and_is_told_nowhere_as_one_of
 def test_no_logprobs_are_a_reason_and_a_verdict_is_none() -> None:
     silent = replace(told("a/m", "inconclusive", 0, 0, 0), reason="no logprobs came")
     assert not_judged([silent]) == "no logprobs came"
+    other = replace(silent, detector="identify", reason="3 prompts comparable, 4 needed")
+    assert not_judged([other, silent]) == "logprob_fidelity: no logprobs came; identify: 3 prompts comparable, 4 needed"
+    first, *_ = facts()
+    limits = " ".join(row_of([replace(first, verdicts=(silent, other))], "acme/m").limits)
+    assert limits.count("3 prompts comparable") == limits.count("no logprobs came") == 1
     assert not_judged([]) == "nothing that looks at the weights has run"
     assert not_judged([told("a/m", "pass", 0, 0, 0)]) is None
     # Whoever does not answer and was not looked at either is told so in one sentence.

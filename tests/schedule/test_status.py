@@ -6,6 +6,7 @@ import httpx
 
 from jobs.status import slots_text, spent_text, status_rows
 from jobs.store_client import StoreClient
+from monitor.shape import TRAFFIC
 from storage.api import app
 from storage.memory import MemoryStore
 from tests.schedule.simulated import config
@@ -25,6 +26,7 @@ async def test_slots_of_a_day_and_spending_of_the_utc_day() -> None:
     store.ingest("w", entries(
         endpoint(), endpoint("lab/other"), run_record("r1", at=minutes(3), exchanges=asked),
         run_record("yesterday", at=START - timedelta(hours=13)),
+        run_record("real", probe=TRAFFIC, at=minutes(3)),  # what `ingest` took in was asked by others
         slot(at=minutes(-60 * 25)), slot(at=minutes(1)), slot(at=minutes(2)),
         slot(at=minutes(3), state="skipped", run_id=None, reason="over budget: 1 of 2"),
         slot(at=minutes(4), state="skipped", run_id=None, reason="agent offline: nothing answers"),

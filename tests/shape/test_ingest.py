@@ -66,6 +66,19 @@ def test_lines_and_documents_are_told_apart_and_mistakes_are_told() -> None:
     assert log == "line 4: not JSON\n"
 
 
+def test_of_many_mistakes_five_are_told_and_the_others_counted() -> None:
+    _, tally, log = read(b"nonsense\n" * 8 + lines(line()))
+    assert tally.refused == 8
+    assert log.splitlines()[4:] == ["line 5: not JSON", "and 3 more lines that were refused"]
+
+
+def test_a_status_in_quotes_is_one() -> None:
+    failed = {key: value for key, value in line().items() if key != "response"}
+    told = [{**failed, "status": status} for status in ("503", "5O3")]
+    found, tally, _ = read(lines(*told))
+    assert ([one.outcome for one in found], tally.refused) == (["http_5xx"], 1)
+
+
 def test_runs_are_cut_by_size_and_day_and_twice_the_same_log_is_the_same_runs() -> None:
     """300 lines, one every 4 minutes: 240 on the first day from 8:00 (200 and 40), the rest on the second."""
     found, _, _ = read(lines(*(line(at=4 * at) for at in range(300))))
@@ -166,6 +179,11 @@ def test_mistakes_of_the_caller(config: Config, tmp_path: Path) -> None:
         run(config, log, "http://127.0.0.1:1", endpoint=NAME, **given)
     with closing(spool_of(config)) as spool:
         assert len(spool.notes()) == 1, "what was read goes with the next ingest"
+    for name in ("", " ", "a\nb", "x" * 81):
+        with pytest.raises(UsageError, match="--name: give 1 to 80 printable characters"):
+            run(config, log, "http://127.0.0.1:1", endpoint=NAME, **{**given, "name": name})
+    log.write_bytes(b"\n")
+    assert run(config, log, "http://127.0.0.1:1", endpoint=NAME, **given) == 2, "what waits goes another time"
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 from monitor.stats.hypotheses import FAITHFUL, GOLDEN, UNEXPLAINED
 from monitor.stats.matched import Match, match
-from monitor.stats.matched_space import space_of, step_of
+from monitor.stats.matched_space import grid_of, space_of, step_of
 from tests.detectors.made_identify import VARIANTS, Floats, World, world
 
 FAMILIES = {name: family for name, (family, _, _) in VARIANTS.items()}
@@ -142,6 +142,37 @@ def test_few_logprobs_need_more_requests(k: int, n: int) -> None:
     made = [world(seed, n=n) for seed in range(10)]
     found = [matched(one, one.served("Q4_0"), k=k) for one in made]
     assert all(one.schemes[0].name == "Q4_0" for one in found)
+
+
+def in_16_bit(served: Floats) -> Floats:
+    """Logprobs of an engine that rounds logits from 16 to 32 as bfloat16 does."""
+    logits = np.round((served + 30) * 8) / 8
+    normaliser: Floats = np.full((len(served), 1), 30.3)
+    return logits - normaliser
+
+
+def test_logits_in_16_bit_are_no_deviation() -> None:
+    # Oracle: type I error; golden weights in an engine of 16 bit (0.035 nats) that rounds logits too (0.036 nats of
+    # every token, which no hidden state explains).
+    made = [world(seed, n=40, noise=0.035) for seed in range(20)]
+    found = [matched(one, in_16_bit(one.served(None))) for one in made]
+    assert all(one.families[FAITHFUL] > 0.95 for one in found)
+    assert {one.grid for one in found} == {0.125}
+
+
+def test_logits_in_16_bit_hide_no_scheme() -> None:
+    # Oracle: what was served; Q8_0 deviates by 0.07 nats.
+    made = [world(seed, noise=0.035) for seed in range(20)]
+    found = [matched(one, in_16_bit(one.served("Q8_0"))) for one in made]
+    assert sum(one.schemes[0].name == "Q8_0" for one in found) >= 19
+
+
+def test_the_grid_of_logits_is_seen_in_differences() -> None:
+    # Oracle: written by hand; the normaliser is on no grid, four decimals are near enough, one position may be finer.
+    rows = [np.array([-0.1234, -0.2484, -3.9984]), np.array([-0.7, -0.7625, -5.0125]), np.array([-1.3])]
+    assert grid_of(rows).tolist() == [0.125, 0.0625, 0.0]
+    assert not grid_of([*rows, np.array([-0.1, -0.2713, -0.9876])]).any()
+    assert not grid_of([np.array([-1.3]), np.array([-1.5])]).any()
 
 
 def test_rounded_logprobs_name_no_finer_scheme() -> None:

@@ -190,7 +190,7 @@ async def test_a_large_body_is_refused_and_not_applied(monkeypatch: pytest.Monke
 async def test_the_token_guards_all_but_health() -> None:
     secret = "a token"
     async with _client(MemoryStore(), token=secret, snapshot=Path) as client:
-        for path in ("/api/health", "/healthz"):
+        for path in ("/api/health", "/healthz", "/healthz?now=1", "/healthz?verbose"):
             assert (await client.get(path)).status_code == 200
         for given in (None, "", "Bearer", "Bearer a toke", "Bearer a token!", "a token", "Basic a token"):
             headers: dict[str, str] = {} if given is None else {"Authorization": given}
@@ -204,7 +204,9 @@ async def test_the_token_guards_all_but_health() -> None:
             ):
                 assert reply.status_code == 401
                 assert secret not in reply.text
-        headers = {"Authorization": "Bearer a token"}
+        for scheme in ("bearer", "BEARER", "Bearer"):  # RFC 9110, 11.1: without case
+            headers = {"Authorization": f"{scheme} a token"}
+            assert (await client.get("/api/counts", headers=headers)).status_code == 200
         assert (await client.post("/api/ingest", json=_body(verdict()), headers=headers)).json() == {"mark": 1}
         assert (await client.get("/api/counts", headers=headers)).status_code == 200
 

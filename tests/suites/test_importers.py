@@ -237,6 +237,36 @@ def test_what_lm_eval_computes_otherwise_is_left_out(line: str, what: str) -> No
     assert (len(found.suite.cases), found.counts) == (0, {what: 1})
 
 
+def test_all_that_lm_eval_computes_otherwise_is_told_at_once() -> None:
+    """Oracle: a filter, another metric, two unknown options and no documents: five things in one look."""
+    text = TASK.replace("exact_match, ignore_case: true", "bleu").replace("{until", "{num_beams: 3, x: 1, until")
+    _, found = imported(text + "filter_list: [{name: x}]\n", "l")
+    assert list(found.counts) == [
+        "filter_list", "metric bleu", "generation_kwargs with num_beams, x",
+        "documents: give the file that dataset_kwargs names with --with",
+    ]  # fmt: skip
+
+
+def test_a_k2vv_row_whose_messages_are_no_list_is_told_so() -> None:
+    kind, found = imported('{"messages": "x", "expected_tool_call": true}', "k")
+    assert (kind, found.counts) == ("k2vv", {"row that is no request: `messages` must be a list of objects": 1})
+
+
+@pytest.mark.parametrize(("providers", "cases"), [
+    ("[{id: a, config: {tools: [%s]}}, {id: b, config: {tools: [%s]}}]", 1), ("[{id: a, config: {tools: [%s]}}, b]", 0),
+    ("[{id: a, config: {tools: file://x.json}}]", 0), ("openai:gpt", 0), ("[]", 0),
+])  # fmt: skip
+def test_promptfoo_calls_need_tools_that_all_providers_have(providers: str, cases: int) -> None:
+    """Oracle: a call to a function that was never declared cannot be right."""
+    tool = orjson.dumps(TOOL).decode()
+    tests = "tests: [{vars: {}, assert: [{type: is-valid-openai-tools-call}]}]"
+    text = f"prompts: [a]\nproviders: {providers.replace('%s', tool)}\n{tests}\n"
+    _, found = imported(text, "p")
+    assert len(found.suite.cases) == cases
+    assert [one.tools for one in found.suite.cases] == [(TOOL,)] * cases
+    assert any("without `config.tools`" in what for what in found.counts) == (not cases)
+
+
 def test_every_format_has_a_test_here_and_is_told_apart() -> None:
     texts = {"k2vv": K2VV, "openai_evals": EVALS, "promptfoo": PROMPTFOO, "bfcl": QUESTIONS, "lm_eval": TASK,
              "inspect": lines({"input": "a", "target": "b"})}  # fmt: skip

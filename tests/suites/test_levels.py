@@ -81,3 +81,4 @@ def test_what_there_is_not_is_refused_by_name(name: str, family: str, config: Pa
     command = ("suite", "generate", name, "-c", str(config), "--out", str(tmp_path / "x"), "--family", family)
     result = weighmaster(*command)
     assert isinstance(result.exception, UsageError)
+    assert ("`references` in the configuration (golden), not a folder" in str(result.exception)) == (name == "other")

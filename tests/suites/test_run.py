@@ -1,13 +1,16 @@
 """`suite run` as a whole, over real HTTP; golden is a fake that answers at once."""
 
+import asyncio
+import re
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 
-from jobs.suite_store import SuiteStore
+import jobs.suite_progress
 from monitor.errors import UsageError
-from tests.suites.running import KEYS, Golden, cases, document, number, weighmaster, with_golden, write_config
+from monitor.types import Capture, Request
+from tests.suites.running import Golden, cases, document, number, weighmaster, with_golden, write_config
 from tests.suites.server import serving
 
 
@@ -85,11 +88,89 @@ def test_dry_run_sends_and_keeps_nothing_and_says_what_it_costs(suite: Path, tmp
         config.write_text(config.read_text().replace("model: m", "model: m, price_in_usd: 1, price_out_usd: 10"))
         result = weighmaster(*arguments(suite, config, "--repeats", "3", "--dry-run", "--json"))
         assert not server.posted
-    with SuiteStore.opened(tmp_path / "customers", "acme", KEYS["acme"]) as store:
-        assert store.records == []
+    assert not (tmp_path / "customers").exists()
     found = document(result)
+    assert found["golden"] is None
     assert (found["cases"], found["requests"], found["tokens_out_most"]) == (40, 120, 960)
     assert found["usd_most"] == pytest.approx((found["tokens_in"] + 9600) / 1e6)
+
+
+def test_a_dry_run_says_what_golden_is_asked_and_what_it_has_answered_already(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Oracle: 12 cases, of which golden, at temperature 0, answers each once; after a run it knows them all."""
+    suite = tmp_path / "words.jsonl"
+    suite.write_text(cases(12, repeats=3))
+    with_golden(monkeypatch, Golden())
+    with serving(lambda body: str(number(body))) as server:
+        config = write_config(tmp_path, server.url, reference=True)
+        told = weighmaster(*arguments(suite, config, "--dry-run"))
+        before = document(weighmaster(*arguments(suite, config, "--dry-run", "--json")))
+        assert "golden (golden): 12 requests, about " in told.stdout
+        assert weighmaster(*arguments(suite, config)).exit_code == 3
+        after = document(weighmaster(*arguments(suite, config, "--dry-run", "--json")))
+        hot = document(weighmaster(*arguments(suite, config, "--dry-run", "--json", "--temperature", "1")))
+    assert (before["requests"], before["golden"]["requests"], before["golden"]["tokens_out_most"]) == (36, 12, 96)
+    assert (after["requests"], after["golden"]["requests"], hot["golden"]["requests"]) == (36, 0, 36)
+
+
+def test_how_far_a_run_is_is_told_while_golden_still_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Slow(Golden):
+        async def send(self, request: Request) -> Capture:
+            await asyncio.sleep(0.02)
+            return await super().send(request)
+
+    suite = tmp_path / "words.jsonl"
+    suite.write_text(cases(5))
+    with_golden(monkeypatch, Slow())
+    monkeypatch.setattr(jobs.suite_progress, "EVERY_S", 0.01)
+    with serving(lambda body: str(number(body))) as server:
+        result = weighmaster(*arguments(suite, write_config(tmp_path, server.url, reference=True)))
+    lines = [line for line in result.stderr.splitlines() if "elapsed" in line]
+    assert re.fullmatch(r"acme/0: golden [0-4] of 5 answers, endpoint 0 of 5, 0:00:0\d elapsed", lines[0])
+    assert lines[-1].startswith("acme/0: golden 5 of 5 answers, endpoint 5 of 5, ")
+
+
+def test_a_rate_and_the_counts_beside_it_are_of_the_same_thing_in_every_form(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Oracle: of 12 cases, one asked three times, that one and another are right: 2 of 12 cases, 4 of 14 answers."""
+    suite, summary = tmp_path / "words.jsonl", tmp_path / "out.md"
+    suite.write_text(cases(11) + cases(12, repeats=3).splitlines()[11])
+    with_golden(monkeypatch, Golden())
+    with serving(lambda body: str(number(body)) if number(body) in {1, 11} else "no") as server:
+        config = write_config(tmp_path, server.url, reference=True)
+        result = weighmaster(*arguments(suite, config, "--markdown", str(summary)))
+        folder = ("--customer", "acme", "--folder", str(tmp_path / "customers"))
+        rows = document(weighmaster("suite", "results", *folder, "--json"))["runs"]
+        found = document(weighmaster("suite", "results", *folder, "--run", rows[0]["run"], "--json"))
+    plain = summary.read_text().replace("\\", "")
+    for text in (result.stdout, plain):
+        assert re.search(r"cases right +[│|] 16\.7% \[4\.7%, 44\.8%\], 2 of 12 cases", text)
+        assert re.search(r"answers right +[│|] 28\.6% \[\d+\.\d%, \d+\.\d%\], 4 of 14", text)
+        assert re.search(r"cases right every time +[│|] 16\.7% \[.*\], 2 of 12", text)
+        assert re.search(r"pass@3 +[│|] 100\.0%, at least one of 3 tries right, 1 case asked several times", text)
+        assert re.search(r"pass\^3 +[│|] 100\.0%, each of 3 tries right, 1 case asked several times", text)
+    assert rows[0]["right"] == "16.7% [4.7%, 44.8%], 2 of 12 cases"
+    assert (found["rate"]["k"], found["rate"]["n"], found["rate"]["value"]) == (2, 12, pytest.approx(2 / 12))
+    assert (found["rate"]["answers"]["k"], found["rate"]["answers"]["n"]) == (4, 14)
+
+
+def test_a_pinned_run_of_few_cases_is_compared_with_and_said_to_be_too_few(tmp_path: Path) -> None:
+    suite = tmp_path / "few.jsonl"
+    suite.write_text(cases(2))
+    with serving(lambda body: str(number(body))) as server:
+        config = write_config(tmp_path, server.url)
+        weighmaster(*arguments(suite, config, "--pin"))
+        result = weighmaster(*arguments(suite, config))
+    assert result.exit_code == 3
+    told = " ".join(re.sub(r"[│┃]", " ", result.stdout).split())
+    assert "against baseline +0.0 points" in told
+    assert "over 2 cases (0 worse, 0 better, p 1); no loss would have been certain" in told
+    assert "too few to decide" in told
+    assert " why " not in told  # a table of wrong answers has no place where there is none
 
 
 def test_without_golden_the_last_run_and_the_baseline_are_compared_with(suite: Path, tmp_path: Path) -> None:
@@ -145,11 +226,12 @@ def test_that_cases_weigh_differently_is_said(tmp_path: Path, monkeypatch: pytes
         config = write_config(tmp_path, server.url, reference=True)
         told = weighmaster(*arguments(suite, config))
         found = document(weighmaster(*arguments(suite, config, "--json")))
-    assert "cases counted by their weight" in " ".join(told.stdout.replace("│", " ").split())
-    assert (found["weighted"], found["rate"]["value"]) == (True, 0.5)
+    assert "weight 11 of 22 in 12 cases" in told.stdout
+    assert (found["weighted"], found["rate"]["value"], found["rate"]["k"], found["rate"]["n"]) == (True, 0.5, 11, 22)
 
 
 def test_golden_is_asked_once_for_all_runs(suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    suite.write_text(cases(12))
     asked = []
 
     class Counting(Golden):
@@ -161,8 +243,9 @@ def test_golden_is_asked_once_for_all_runs(suite: Path, tmp_path: Path, monkeypa
     with serving(lambda body: str(number(body))) as server:
         config = write_config(tmp_path, server.url, server.url, reference=True)
         for endpoint in ("acme/0", "acme/1", "acme/0"):
-            assert weighmaster(*arguments(suite, config, "--repeats", "2", endpoint=endpoint)).exit_code == 0
-    assert (len(asked), len(server.posted)) == (40, 240)
+            found = document(weighmaster(*arguments(suite, config, "--repeats", "2", "--json", endpoint=endpoint)))
+            assert found["difference"]["n"] == 12
+    assert (len(asked), len(server.posted)) == (12, 72)
 
 
 def test_sequential_stops_as_soon_as_the_loss_is_certain(

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from jobs.cli import build
+from jobs.suite_files import from_file
 from monitor.errors import ConfigError, UsageError, WeighmasterError
 from monitor.suites.reading import read_suite, write_suite
 from monitor.suites.rows import kinds
@@ -108,6 +109,9 @@ FIELDS = {
     '{"kind": "tool_call", "calls": [{"arguments": {"a": 1}, "name": "f"}]}': "oracles[0].calls[0].arguments.a: must",
     '{"kind": "tool_call", "calls": ["x"]}': "oracles[0].calls[0]: must be an object",
     '{"kind": "tool_call", "calls": [{}]}': "oracles[0].calls[0].name: is missing",
+    '{"kind": "tool_call", "calls": [{"name": "f", "args": {}}]}': "oracles[0].calls[0].args: unknown key",
+    '{"kind": "tool_call", "calls": [{"name": "f"}]}': "oracles[0]: wants a call, and the case has no tools (declare",
+    '{"kind": "tool_call", "expect": "some"}': "oracles[0]: wants a call, and the case has no tools (declare",
 }
 
 
@@ -125,6 +129,32 @@ def test_each_mistake_is_named(text: str) -> None:
     with pytest.raises(ConfigError) as caught:
         read_suite(text, "a.jsonl", name="x")
     assert WRONG[text] in str(caught.value)
+
+
+def test_a_call_that_is_not_declared_is_a_mistake_and_none_needs_no_tools() -> None:
+    tools = '"tools": [{"type": "function", "function": {"name": "cancel_order"}}]'
+    row = '{"prompt": "a", %s, "oracles": [{"kind": "tool_call", "calls": [{"name": "%s"}]}]}'
+    assert read_suite(row % (tools, "cancel_order"), "a.jsonl", name="x").cases
+    with pytest.raises(ConfigError) as caught:
+        read_suite(row % (tools, "cancel_oder"), "a.jsonl", name="x")
+    assert str(caught.value) == (
+        "line 1.oracles[0].calls[0].name: 'cancel_oder' is not declared in `tools` of the case (declared: cancel_order)"
+    )
+    none = '{"prompt": "a", "oracles": [{"kind": "tool_call", "expect": "none"}]}'
+    assert read_suite(none, "a.jsonl", name="x").cases
+
+
+@pytest.mark.parametrize(("text", "kind", "name"), [
+    ("prompts: [a]\ntests: []", "promptfoo", "a.yaml"), ('{"input": "a", "ideal": "b"}', "openai_evals", "a.jsonl"),
+    ('[{"input": "a", "target": "b"}]', "inspect", "a.jsonl"),
+])  # fmt: skip
+def test_a_file_of_another_program_is_told_how_it_is_taken_over(
+    text: str, kind: str, name: str, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(WeighmasterError, match=f"looks like {kind}, of another program.*weighmaster suite import"):
+        from_file(path)
 
 
 def test_all_mistakes_are_told_at_once_and_two_cases_of_one_id_are_one() -> None:
@@ -191,6 +221,8 @@ def test_validate_says_what_is_in_a_file(tmp_path: Path) -> None:
     assert result.exit_code == 0
     found = orjson.loads(result.stdout)
     assert (found["cases"], found["answers"], found["python"]) == (1, 3, ["acme.checks:fine"])
+    told = CliRunner().invoke(build(), ["suite", "validate", str(path)])
+    assert "), 1 case, 3 answers a run; wants to run acme.checks:fine" in told.stdout
     path.write_bytes(b'{"prompt": 3}')
     wrong = CliRunner().invoke(build(), ["suite", "validate", str(path), "--json"])
     assert isinstance(wrong.exception, ConfigError)

@@ -83,6 +83,14 @@ def test_without_its_key_a_customer_is_refused(tmp_path: Path) -> None:
     assert "WEIGHMASTER_SUITE_KEY_ACME" in str(result.exception)
 
 
+def test_asking_for_a_customer_who_has_no_file_makes_none(tmp_path: Path) -> None:
+    folder = tmp_path / "customers"
+    result = weighmaster("suite", "results", "--customer", "acme", "--folder", str(folder))
+    assert isinstance(result.exception, UsageError)
+    assert f"customer acme has no finished run in {folder}" in str(result.exception)
+    assert not folder.exists()
+
+
 def test_the_owner_sees_names_and_kept_answers_only_when_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

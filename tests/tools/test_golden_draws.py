@@ -1,19 +1,21 @@
 """Golden's own decisions, drawn and read. Oracle: what the fake golden says, character by character."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from jobs.drawing import draw_new
 from jobs.judging import evidence_of, golden_side
 from jobs.tool_draws import tool_draws
 from monitor.detectors.tool_calls import ToolCalls
 from monitor.detectors.two_sample import TwoSample
-from monitor.errors import GoldenError
+from monitor.errors import GoldenError, TaskRefusedError
 from monitor.results import RunRecord
+from monitor.types import Request
 from tests.detectors.made import endpoint
-from tests.fakes.golden import FakeScorer
+from tests.fakes.golden import FakeScorer, FakeTokenizer
 from tests.tools.made_evidence import RUN, known_cases, tools_evidence
 
 CALL = '<tool_call>{"name": "read_thermometer", "arguments": {"station": "Harbour-4"}}</tool_call>'
@@ -84,7 +86,26 @@ def test_what_was_drawn_is_not_drawn_again_and_another_prompt_is(caplog: pytest.
 
 def test_golden_answers_that_do_not_come_are_told_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
     assert tool_draws([record()], Drawing(refuses=True), [ToolCalls(tool_draws=5)]) == {}
-    assert caplog.messages == ["no golden answers to 1 prompts: cannot"]
+    assert caplog.messages == ["no golden answers to 1 prompt: cannot"]
+
+
+def test_a_prompt_that_the_golden_template_refuses_costs_the_others_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    class Picky(FakeTokenizer):
+        def prompt_ids(self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Any] = ()) -> list[int]:
+            if any(one["content"] is None for one in messages):
+                raise TaskRefusedError("no content")
+            return super().prompt_ids(messages, tools)
+
+    golden = Drawing()
+    golden.tokenizer = Picky()
+    said: dict[str, str | None] = {"later": None, "plain": "Hi."}
+    asked = {
+        name: Request(prompt_id=name, messages=({"role": "user", "content": text},), max_tokens=4)
+        for name, text in said.items()
+    }
+    assert draw_new(asked, golden, 5, {}, seed=1).keys() == {"plain"}
+    assert golden.asked == [(1, 5)]
+    assert caplog.messages == ["no golden answers to later: no content"]
 
 
 def test_detectors_of_samples_draw_nothing_for_cases() -> None:

@@ -32,11 +32,16 @@ def imported(
     known = importers()
     if form not in {AUTO, *known}:
         raise UsageError(f"--format {form}: must be auto or one of {', '.join(sorted(known))}")
-    chosen = form if form != AUTO else next((kind for kind, one in known.items() if one.recognises(text)), None)
+    chosen = form if form != AUTO else format_of(text)
     if chosen is None:
         names = ", ".join(sorted(known))
         raise UsageError(f"the format is not recognised ({_seen(text)}); name it with --format ({names})")
     return chosen, finished(known[chosen].read(text, beside), name, defaults or {})
+
+
+def format_of(text: str) -> str | None:
+    """Return the name of the format that `text` looks like; None where it looks like none of another program."""
+    return next((kind for kind, one in importers().items() if one.recognises(text)), None)
 
 
 def _seen(text: str) -> str:

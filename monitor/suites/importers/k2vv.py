@@ -36,7 +36,7 @@ class K2vv:
         """Whether the first object is a request with tools or an expectation, or a result."""
         first = first_object(text)
         return any(key in first for key in _RESULTS) or (
-            isinstance(first.get("messages"), list) and any(key in first for key in (*_EXPECTED, "tools"))
+            "messages" in first and any(key in first for key in (*_EXPECTED, "tools"))
         )
 
     def read(self, text: str, beside: str | None) -> Rows:

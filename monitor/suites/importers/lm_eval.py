@@ -4,8 +4,9 @@ Templates are filled in where they are plain names; functions (``!function``), f
 other than exact_match are listed. Where anything of the task itself is not supported, none of its documents is taken.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any, ClassVar, TypeVar
 
 from monitor.errors import UsageError
 from monitor.suites.importers.imported import Rows
@@ -22,6 +23,7 @@ from monitor.suites.importers.texts import (
     worded,
 )  # fmt: skip
 
+T = TypeVar("T")
 _NEEDED = ("doc_to_text", "doc_to_target")
 _CHANGES = (
     "filter_list", "num_fewshot", "fewshot_config", "description", "gen_prefix", "use_prompt", "doc_to_image",
@@ -46,19 +48,28 @@ class LmEval:
         if "doc_to_text" not in task:
             raise UsageError("no task of lm-eval: `doc_to_text` is missing")
         found.each((("task", what) for what in _left(task)), found.leave)
-        found.each([("task", task)], lambda where, one: _documents(found, where, one, beside))
+        metrics = _of_task(found, partial(_metrics, task))
+        parameters = _of_task(found, partial(_parameters, task))
+        if beside is None:
+            found.leave("task", "documents: give the file that dataset_kwargs names with --with")
+        elif metrics is not None and parameters is not None and not found.unsupported:
+            _documents(found, task, beside, metrics, parameters)
         return found
 
 
-def _documents(found: Rows, where: str, task: Mapping[str, Any], beside: str | None) -> None:
-    """Take the documents, unless something about the task itself was left out."""
-    metrics, parameters = _metrics(task), _parameters(task)
-    if beside is None:
-        raise UnfitError("documents: give the file that dataset_kwargs names with --with")
-    if found.unsupported:
-        return
+def _of_task(found: Rows, made: Callable[[], T]) -> T | None:
+    """What `made` finds in the task; None, and listed, where that has no place here."""
+    kept: list[T] = []
+    found.each([("task", made)], lambda _, one: kept.append(one()))
+    return kept[0] if kept else None
+
+
+def _documents(
+    found: Rows, task: Mapping[str, Any], beside: str, metrics: list[dict[str, Any]], parameters: dict[str, Any]
+) -> None:
+    """Take the documents of a task of which nothing was left out."""
     for name in (one["metric"] for one in metrics if one["metric"] != "exact_match"):
-        found.leave(where, f"metric {name}, beside exact_match")
+        found.leave("task", f"metric {name}, beside exact_match")
     ignores = any(one.get("ignore_case") for one in metrics if one["metric"] == "exact_match")
 
     def take(place: str, row: dict[str, Any]) -> None:
@@ -90,7 +101,7 @@ def _metrics(task: Mapping[str, Any]) -> list[dict[str, Any]]:
         raise UnfitError(f"metric {', '.join(names)}")
     odd = [key for one in metrics for key in one if one["metric"] == "exact_match" and one[key] and key not in _METRIC]
     if odd:
-        raise UnfitError(f"metric exact_match with {odd[0]}")
+        raise UnfitError(f"metric exact_match with {', '.join(odd)}")
     return metrics
 
 
@@ -103,9 +114,9 @@ def _rendered(template: str, row: Mapping[str, Any]) -> str:
 
 def _parameters(task: Mapping[str, Any]) -> dict[str, Any]:
     given = mapping(task.get("generation_kwargs"), "generation_kwargs")
-    odd = next((key for key in given if key not in _GENERATION), None)
-    if odd is not None:
-        raise UnfitError(f"generation_kwargs with {odd}")
+    odd = [key for key in given if key not in _GENERATION]
+    if odd:
+        raise UnfitError(f"generation_kwargs with {', '.join(map(str, odd))}")
     until = given.get("until")
     said = {
         "max_tokens": given.get("max_gen_toks"), "stop": [until] if isinstance(until, str) else until,

@@ -1,7 +1,8 @@
 """Configurations of promptfoo: prompts x tests, with those assertions that need no model and run no code.
 
 Supported: equals, contains and its forms, starts-with, regex, is-json with a schema, is-valid-openai-tools-call, and
-``not-`` before the first four. Templates are filled in where they are plain names. All else is listed.
+``not-`` before the first four. Templates are filled in where they are plain names; of providers only their tools are
+taken, where all have the same. All else is listed.
 """
 
 import itertools
@@ -40,7 +41,7 @@ class Promptfoo:
     def read(self, text: str, beside: str | None) -> Rows:
         """Read the product of prompts and tests."""
         require_alone(self.kind, beside)
-        config, found = document(text), Rows(notes=["providers are not taken over: the endpoint is named at the run"])
+        config, found = document(text), Rows(notes=["of providers only tools are taken: the run names the endpoint"])
         prompts, tests = config.get("prompts"), config.get("tests")
         if not isinstance(tests, list):
             raise UsageError("`tests` is no list: files of tests are not read; write them into the configuration")
@@ -53,11 +54,22 @@ class Promptfoo:
             (f"tests[{number}]" if len(listed) == 1 else f"prompts[{at}] x tests[{number}]", (prompt, test))
             for (at, prompt), (number, test) in itertools.product(enumerate(listed), enumerate(tests))
         )
-        found.each(pairs, lambda where, pair: _cases(found, where, pair[0], config.get("defaultTest"), pair[1]))
+        default, tools = config.get("defaultTest"), _tools(config.get("providers", config.get("targets")))
+        found.each(pairs, lambda where, pair: _cases(found, where, pair[0], (default, pair[1]), tools))
         return found
 
 
-def _cases(found: Rows, where: str, prompt: Any, default: Any, test: Any) -> None:
+def _tools(providers: Any) -> list[Any]:
+    """The tools that the configuration gives to every provider alike; none where they differ or are a file."""
+    listed = providers if isinstance(providers, list) else [providers]
+    configs = [one.get("config") if isinstance(one, dict) else None for one in listed]
+    first, *rest = [one.get("tools") if isinstance(one, dict) else None for one in configs] or [None]
+    return first if isinstance(first, list) and all(one == first for one in rest) else []
+
+
+def _cases(found: Rows, where: str, prompt: Any, tests: tuple[Any, Any], tools: list[Any]) -> None:
+    """Take the cases of one prompt and one of the tests, of which the first is the default."""
+    default, test = tests
     if not isinstance(test, dict):
         raise UnfitError("test that is a file or no object")
     text, both = _prompt(prompt), (_looked_at(default, "defaultTest"), _looked_at(test, "test"))
@@ -66,14 +78,23 @@ def _cases(found: Rows, where: str, prompt: Any, default: Any, test: Any) -> Non
     for values in _expanded(_merged(both, "vars")):
         found.add(where, {
             "id": named, "messages": _messages(filled(text, values)),
-            "oracles": _oracles(found, where, asserts, values),
+            "oracles": _oracles(found, where, asserts, values, tools), "tools": tools,
             "tags": [] if tagged is None else [worded(tagged, "tag")],
         })  # fmt: skip
 
 
-def _oracles(found: Rows, where: str, asserts: list[Any], values: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _oracles(
+    found: Rows, where: str, asserts: list[Any], values: Mapping[str, Any], tools: list[Any]
+) -> list[dict[str, Any]]:
     made: list[dict[str, Any]] = []
-    found.each(((where, one) for one in asserts), lambda _, one: made.append(oracle_of(one, values)))
+
+    def take(_where: str, one: Any) -> None:
+        oracle = oracle_of(one, values)
+        if oracle["kind"] == "tool_call" and not tools:
+            raise UnfitError(f"assertion {one['type']} without `config.tools`, a list, alike in all providers")
+        made.append(oracle)
+
+    found.each(((where, one) for one in asserts), take)
     return made
 
 

@@ -1,0 +1,78 @@
+"""Two agents under the name of one vantage are told. Oracle: when each of them began and signed."""
+
+from contextlib import closing
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from monitor.agent_sign import AgentSign, at_once
+from monitor.alerting.nouns import VANTAGE
+from storage.store import DuckStore
+from tests.alerts.made import minutes
+from tests.alerts.service import Service
+
+NAME = "berlin"
+
+
+def sign(writer: str, since: float, at: float, **changes: object) -> AgentSign:
+    """A sign of the agent of spool `writer`, in minutes after the start."""
+    one = AgentSign(
+        vantage=NAME, version="1", at=minutes(at), waiting=0, writer=writer, host=f"host-{writer}", since=minutes(since)
+    )
+    return replace(one, **changes)  # type: ignore[arg-type]  # fields of the class
+
+
+def untold(writer: str, at: float) -> AgentSign:
+    """A sign of an agent of an older version."""
+    return replace(sign(writer, 0, at), since=None)
+
+
+@pytest.mark.parametrize(
+    ("signs", "twice"),
+    [
+        ([sign("a", 0, 60)], False),
+        ([sign("a", 0, 60), sign("b", 30, 60)], True),
+        ([sign("a", 0, 60.9), sign("b", 60, 61)], True),
+        ([sign("a", 0, 60), sign("b", 60.1, 60.2)], False),  # the spool was replaced: one ended, another began
+        ([sign("a", 0, 60), sign("b", 59, 63)], False),  # it was two, until one ended three minutes ago
+        ([sign("a", 0, 60), sign("b", 30, 60, vantage="tokyo")], False),
+        ([sign("a", 0, 60), untold("b", 60)], False),  # of an older version: nobody can tell
+        ([sign("a", 0, 70, clock_offset_s=600.0), sign("b", 60, 60.2)], False),  # its clock is ten minutes ahead
+    ],
+)
+def test_two_are_told_while_both_sign(signs: list[AgentSign], twice: bool) -> None:
+    for order in (signs, signs[::-1]):
+        found = at_once(order)
+        assert ({one.writer for one in found[NAME]} == {"a", "b"}) if twice else not found
+
+
+def test_clocks_and_offsets_of_no_sense_break_nothing() -> None:
+    """The token of an agent lets it say anything of itself."""
+    first = datetime.min.replace(tzinfo=minutes(0).tzinfo)
+    old = replace(sign("a", 0, 0), at=first, since=first)
+    odd = [old, sign("b", 0, 0, clock_offset_s=1e308), replace(old, clock_offset_s=float("nan")), sign("c", 0, 1)]
+    assert at_once(odd) == {}
+
+
+async def test_it_is_an_incident_until_one_of_them_ends(tmp_path: Path) -> None:
+    with closing(DuckStore(tmp_path / "store.duckdb")) as store:
+        service = Service(tmp_path, store)
+        began = service.clock.now()
+
+        def signs(*writers: str) -> None:
+            for writer in writers:
+                service.put("agent", [replace(sign(writer, 0, 0), at=service.clock.now(), since=began)])
+
+        async with service.notifier() as notifier:
+            for writers in (["a"], ["a", "b"], ["a", "b"], ["a"], ["a"], ["a"], ["a"], ["a"]):
+                service.runs()
+                signs(*writers)
+                await service.look(notifier, minutes=1)
+        told = service.routes["one"].told()
+        assert told == [(kind, VANTAGE + NAME, "agent_twice") for kind in ("fired", "resolved")]
+        fired = service.routes["one"].got[0].message.events[0].incident
+        assert "2 agents run as berlin: host-a (a), host-b (b)" in fired.reason
+        assert store.counts()["agents"] == 2
+
