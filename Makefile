@@ -54,7 +54,7 @@ bench-peers: $(STAMP)  ## guidellm and aiperf beside our client (needs gcc; inst
 	$(BIN)/python -m benchmarks peers
 
 bench-stats: $(STAMP)  ## Error rates and power of verdicts: simulated, and on real endpoints (records once; long).
-	$(BIN)/python -m benchmarks stats fidelity fidelity-power identify
+	$(BIN)/python -m benchmarks stats fidelity fidelity-power identify identify-vllm
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks

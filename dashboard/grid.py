@@ -10,6 +10,7 @@ from dashboard.sparkline import sparkline
 from dashboard.store_reader import EndpointNow
 from dashboard.view import metric_text, overall_mark
 from dashboard.words import MARKS, UNJUDGED, ago
+from monitor.comparison_causes import meaning
 from monitor.incident import Incident
 from monitor.results import Status
 
@@ -65,9 +66,10 @@ def _cell(cell: AreaCell, endpoint: EndpointNow, now: datetime) -> Markup:
         return tag("td", chip(None), " not judged yet", *_speed(cell, endpoint), **label)
     word = link("verdict", cell.verdict.status, id=cell.verdict.verdict_id)
     since = _since(cell, now)
+    why = None if cell.verdict.status == "pass" else meaning(cell.verdict.cause or "") or None
     return tag(
         "td", chip(cell.status), " ", word, _soft(cell.why), _soft(cell.effect), *_speed(cell, endpoint),
-        sparkline(cell.past), _soft(since), **label,
+        sparkline(cell.past), _soft(since), title=why, **label,
     )  # fmt: skip
 
 

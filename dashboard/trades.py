@@ -17,8 +17,8 @@ from monitor.comparison_measures import measure
 
 MOST_NAMED = 6
 """Endpoints that a plot names all; of more it names those on the line and those that fail."""
-HIGH = HEIGHT + 40
-"""Pixels of a plot; its width is that of the screen."""
+HIGH, AROUND = HEIGHT + 120, 132
+"""Pixels of a plot with its legend and axes, and of these; its width is that of the screen."""
 
 SHAPES: Mapping[str, str] = {"pass": "circle", "suspect": "diamond", "fail": "cross", "inconclusive": "square"}
 
@@ -52,7 +52,7 @@ def plot(model: c.ModelComparison, trade: Trade) -> ChartLike | None:
     best = frontier([row for row in rows if not row["apart"]], x_of.better, y_of.better)
     told = {row["endpoint"] for row in best} if len(rows) > MOST_NAMED else {row["endpoint"] for row in rows}
     wanted = [row for row in rows if row["endpoint"] in told or row["status"] in {"fail", "suspect"}]
-    at = {row["endpoint"]: (_share(x_of, spans[0], row["x"]), _share(y_of, spans[1], row["y"])) for row in rows}
+    spots = [_spot(row, (x_of, y_of), spans) for row in rows]
     base = inline(rows).encode(x=x, y=y)
     ends = ("x_low", "x_high", "y_low", "y_high")
     wide = inline([row for row in rows if all(row[end] is not None for end in ends[:2])]).encode(
@@ -72,7 +72,7 @@ def plot(model: c.ModelComparison, trade: Trade) -> ChartLike | None:
             tooltip=[alt.Tooltip("endpoint:N"), alt.Tooltip("status:N"), alt.Tooltip("x_text:N", title=x_of.title),
                      alt.Tooltip("y_text:N", title=y_of.title)],
         ),
-        *(text.encode(x=x, y=y, text="endpoint:N") for text in _names(wanted, at)),
+        *(text.encode(x=x, y=y, text="endpoint:N") for text in _names(wanted, spots)),
     ).properties(height=HIGH)  # fmt: skip
 
 
@@ -135,10 +135,23 @@ def _share(one: c.Measure, span: tuple[float, float], value: float) -> float:
     return (value - low) / (high - low)
 
 
-def _names(wanted: Sequence[Row], at: Mapping[str, tuple[float, float]]) -> Iterator[alt.Chart]:
+def _spot(row: Row, measures: tuple[c.Measure, c.Measure], spans: tuple[tuple[float, float], ...]) -> Spot:
+    """The mark of an endpoint with its intervals, as shares of both axes."""
+
+    def share(axis: int, end: str) -> float:
+        return _share(measures[axis], spans[axis], row[end])
+
+    wide, tall = (None not in {row[f"{name}_low"], row[f"{name}_high"]} for name in ("x", "y"))
+    return Spot(
+        name=row["endpoint"], across=share(0, "x"), up=share(1, "y"),
+        across_ends=(share(0, "x_low"), share(0, "x_high")) if wide else None,
+        up_ends=(share(1, "y_low"), share(1, "y_high")) if tall else None,
+    )  # fmt: skip
+
+
+def _names(wanted: Sequence[Row], spots: Sequence[Spot]) -> Iterator[alt.Chart]:
     """Texts beside their marks, one layer for each place that a text can have."""
-    spots = [Spot(name=name, across=across, up=up) for name, (across, up) in at.items()]
-    found = placed([row["endpoint"] for row in wanted], spots, high=HIGH)
+    found = placed([row["endpoint"] for row in wanted], spots, high=HIGH - AROUND)
     texts = sorted((where, row["endpoint"]) for row in wanted if (where := found.get(row["endpoint"])) is not None)
     by_name = {row["endpoint"]: row for row in wanted}
     for (align, dx, dy), names in groupby(texts, key=lambda pair: pair[0]):

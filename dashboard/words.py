@@ -245,6 +245,12 @@ def ago(at: datetime | None, now: datetime) -> str:
     return "just now"
 
 
+def span(first: datetime, last: datetime) -> str:
+    """Write a span of time in UTC; one instant where both are the same second."""
+    ends = dict.fromkeys((stamp(first), stamp(last)))
+    return f"{' to '.join(ends)} UTC"
+
+
 def stamp(at: datetime | None) -> str:
     """Write an instant to the second in UTC; None is a dash."""
     return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S") if at is not None else DASH

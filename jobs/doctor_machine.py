@@ -14,6 +14,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 
 from jobs.doctor import Finding
+from jobs.listening import why
 from monitor.config_fields import Address
 
 DISTRIBUTION = "weighmaster"
@@ -123,7 +124,7 @@ def _taken(address: Address) -> str | None:
     try:
         socket.create_server((address.host, address.port), family=family).close()
     except OSError as error:
-        return error.strerror or str(error)
+        return why(error)
     return None
 
 

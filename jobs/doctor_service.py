@@ -87,6 +87,11 @@ def store(config: Config, url: str, clock: Clock, version: str, schema: int) -> 
             f"{url}/metrics", headers=headers, timeout=_LIMIT_S, trust_env=False, follow_redirects=False,
             verify=trusting(config.store.tls_ca),
         )  # fmt: skip
+    except httpx.ReadTimeout:
+        seen, remedy = f"took the connection and said nothing for {_LIMIT_S:g} s", "it hangs: end it and start it again"
+        yield Finding(check="store", subject=url, status="failed", seen=seen, remedy=remedy)
+        yield Finding(check="clock", subject="offset", status="unknown", seen="needs a store that answers")
+        return
     except httpx.HTTPError as error:
         yield Finding(
             check="store", subject=url, status="failed", seen=f"does not answer ({type(error).__name__})",

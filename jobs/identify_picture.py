@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
+from textwrap import wrap
 
 import numpy as np
 
@@ -11,7 +12,8 @@ from monitor.results import Verdict
 from monitor.stats.matched_space import Floats, centred
 from monitor.stats.posterior import posterior_text
 
-_SIDE, _LEFT, _TOP, _GAP, _BARS, _ROW = 360, 70, 64, 190, 240, 30
+_SIDE, _LEFT, _TOP, _GAP, _BARS, _ROW = 360, 70, 84, 190, 240, 30
+_COLUMNS = 150  # characters of a line
 _OBSERVED, _BAR, _GREY = "#1b5e9c", "#1b7f5c", "#555"
 _STYLE = "font-family='system-ui, sans-serif' font-size='12'"
 
@@ -35,7 +37,15 @@ def svg(verdict: Verdict, observed: Sequence[Floats], predicted: Sequence[Floats
         f"<svg xmlns='http://www.w3.org/2000/svg' width='{width}' height='{height}' viewBox='0 0 {width} {height}' "
         f"role='img' {_STYLE}>\n<title>{escape(title)}</title>\n<rect width='100%' height='100%' fill='white'/>\n"
         f"<text x='16' y='24' font-size='15' font-weight='600'>{escape(title)}</text>\n"
-        f"<text x='16' y='44' fill='{_GREY}'>{escape(verdict.reason)}</text>\n{body}\n</svg>\n"
+        f"{_reason(verdict.reason)}\n{body}\n</svg>\n"
+    )
+
+
+def _reason(text: str) -> str:
+    """The sentence, on at most two lines."""
+    lines = wrap(text, _COLUMNS, max_lines=2, placeholder=" ...")
+    return "".join(
+        f"<text x='16' y='{44 + 16 * at}' fill='{_GREY}'>{escape(line)}</text>" for at, line in enumerate(lines)
     )
 
 

@@ -28,6 +28,10 @@ def listening(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=512)
-    except OSError as error:  # its own text names the address once more
-        why = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
-        raise UsageError(f"cannot listen on {host}:{port} ({why}): choose another host or port") from None
+    except OSError as error:
+        raise UsageError(f"cannot listen on {host}:{port} ({why(error)}): choose another host or port") from None
+
+
+def why(error: OSError) -> str:
+    """Why an address cannot be listened at; the error's own text would name the address once more."""
+    return os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)

@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -109,7 +110,9 @@ async def _levels(client: Client, kinds: Sequence[str], n: int, console: Console
         console.print(line, markup=False, soft_wrap=True)
 
     counting = Counting()
-    async with telling(tell, counting.words, SystemClock()):
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(client.aclose)
+        await stack.enter_async_context(telling(tell, counting.words, SystemClock()))
         for kind in kinds:
             for level in range(1, families()[kind].levels + 1):
                 one = await measured(client, kind, level, n, counting)

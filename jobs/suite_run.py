@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AsyncExitStack, ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -100,7 +100,10 @@ class _Run:
 
         async def measure(entry: EndpointConfig, client: Client) -> Asking:
             asking = self._asking(client, golden_of(scorer, entry))
-            async with telling(self._line, partial(self._counts, asking), SystemClock()):
+            async with AsyncExitStack() as stack:
+                if asking.golden is not None:
+                    stack.push_async_callback(asking.golden.client.aclose)
+                await stack.enter_async_context(telling(self._line, partial(self._counts, asking), SystemClock()))
                 await self._batches(asking)
             return asking
 

@@ -57,11 +57,11 @@ class SuiteStore:
     """The open file of one customer. Holds its lock: two runs at a time would not see each other's answers."""
 
     def __init__(self, path: Path, key: str) -> None:
-        self._path = path
+        self._path, self._variable = path, key_name(path.name.removesuffix(_SUFFIX))
         try:
             self._fernet = Fernet(key)
         except ValueError:
-            raise UsageError("the key is none: `weighmaster suite key` makes one") from None
+            raise UsageError(f"{self._variable} holds no key: `weighmaster suite key` makes one") from None
         # A key of its own for names and hashes, which reports show: they say nothing of the one that encrypts.
         self._marking = hmac.new(key.encode(), b"weighmaster marks", hashlib.sha256).digest()
         self.records: list[Record] = []
@@ -130,8 +130,9 @@ class SuiteStore:
             try:
                 at, record = orjson.loads(self._fernet.decrypt(line))
             except InvalidToken:
-                raise UsageError(f"{self._path}, line {number + 1}: the key does not fit, or the file was changed"
-                                 ) from None  # fmt: skip
+                key = f"the key does not fit (the one that made the file goes into {self._variable}), or "
+                why = f"{'' if number else key}the line was changed"
+                raise UsageError(f"{self._path}, line {number + 1}: {why}") from None
             if at != number:
                 raise UsageError(f"{self._path}, line {number + 1}: lines are missing or in another order")
             self.records.append(record)

@@ -49,8 +49,10 @@ def _limits(facts: Facts, found: Mapping[str, Estimate]) -> Iterator[str]:
     why = not_judged(facts.verdicts)
     if why is not None and facts.verdicts:
         yield f"Its weights were not judged: {why}."
+    # Told already, also where another verdict repeats it.
+    said = {why} | {one.reason for one in facts.verdicts if one.reason in why} if why is not None else set()
     for told in facts.verdicts:
-        if why is not None and (why in told.reason or told.reason in why):
+        if any(reason in told.reason for reason in said):
             continue
         if told.status == "inconclusive" and told.cause != NO_HISTORY:
             yield f"{told.detector} could not decide: {told.reason}."

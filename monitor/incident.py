@@ -12,7 +12,8 @@ class Incident:
     saw it: a detector, or the kind of the rule. ``n_verdicts`` counts the signs. ``rules`` are those that fire now, the
     first one first; ``causes`` all that were named, ``told`` those of them that were told. ``effect`` with ``low`` and
     ``high`` in ``unit``, ``n`` and ``threshold`` are the newest figures of the first rule. ``muted`` says why nobody is
-    told, ``detected_at`` when the rule fired, ``announced_at`` when it was told first, ``told_at`` when last.
+    told, ``detected_at`` when the rule fired (of an outage, for the first of its parts), ``announced_at`` when it was
+    told first, ``told_at`` when last.
     ``vantages`` are the places that saw it, ``endpoints`` those that it concerns where no single one is at fault.
     """
 

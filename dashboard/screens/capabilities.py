@@ -12,7 +12,7 @@ from dashboard.page import draw, given, head, section, unknown
 from dashboard.screen import Screen, show
 from dashboard.store_reader import EndpointNow
 from dashboard.view import worst_first
-from dashboard.words import DASH, plain, spoken, stamp
+from dashboard.words import DASH, plain, span, spoken, stamp
 from monitor.capabilities import FEATURES, OF_ALL, Standing
 from monitor.plurals import plural
 from monitor.results import Verdict
@@ -134,7 +134,7 @@ def _history(endpoint: EndpointNow) -> None:
     rows = [[tag("td", spoken(name)), *(_cell(_standings(one).get(name, "unknown"), stamp(one.at)) for one in looks)]
             for name in names]  # fmt: skip
     draw(table(heads, rows, label="Capabilities over time", upright=True))
-    st.caption(plain(f"{plural(len(past), 'look')} from {stamp(past[-1].at)} to {stamp(past[0].at)} UTC."))
+    st.caption(plain(f"{plural(len(past), 'look')}, {span(past[-1].at, past[0].at)}."))
 
 
 def _word(standing: str) -> Markup:

@@ -46,13 +46,14 @@ def main() -> None:
         until=until,
         buckets=str(BUCKETS),
     )
+    each = f"{WINDOWS[window] / timedelta(hours=1) / BUCKETS:.2g} h"
     for metric in ("ttft_ms", "tpot_ms"):
         label = metric_label(f"{metric}_p50")
         section(label.title.replace(" p50", ""), label.definition)
         left, right = st.columns([3, 2])
         with left:
-            chart("Over time", "Median of complete answers per bucket; bars from p25 to p75, triangles at p95 (shown "
-                  "from 20 values on).", over_time(found, metric))  # fmt: skip
+            chart("Over time", f"Median of complete answers, one mark for each {each}, where these begin; bars from "
+                  "p25 to p75, triangles at p95 (shown from 20 values on).", over_time(found, metric))  # fmt: skip
         with right:
             for vantage in vantages(found)[:MOST_VANTAGES] or [""]:
                 title = plain(f"How it is spread from {vantage}") if vantage else "How it is spread"

@@ -13,7 +13,7 @@ from dashboard.raw_exchange import Kept, raw
 from dashboard.screen import Screen, show
 from dashboard.store_reader import EndpointNow
 from dashboard.tools_view import DEFINITIONS, Failure, Step, failures, few_of_each, funnel, graded_of, named
-from dashboard.words import plain, rate, stamp
+from dashboard.words import plain, rate, span
 from monitor.errors import UsageError
 from monitor.plurals import plural
 from monitor.results import JudgedRun, RunRecord
@@ -58,7 +58,7 @@ def main() -> None:
         st.caption("No run of the probe `tools` yet. Configure it, or ask now:")
         st.code(f"weighmaster probe {endpoint.endpoint} --kind tools", language=None, wrap_lines=True)
         return
-    when = f"{stamp(records[-1].run.started_at)} to {stamp(records[0].run.started_at)} UTC"
+    when = span(records[-1].run.started_at, records[0].run.started_at)
     section("From the wire to the meaning", "An answer is lost at the layer of its first fault.")
     st.caption(f"{plural(len(graded), 'answer')} of {plural(len(records), 'run')}, {when}")
     draw(_funnel(funnel(graded), len(graded)))

@@ -10,7 +10,7 @@ what is not decided yet. The cause names layer and scheme, such as ``weights: Q8
 What can mislead it: a scheme that is not in the bank (then the nearest is a hint, no finding); schemes that predict the
 same; roundings of activations and of the KV cache, which cannot be predicted exactly; a bank of another checkpoint.
 Logprobs after the sampler are not used; what was chosen is. Text shows 8-bit weights late.
-Source: docs/identify.md, measured on llama.cpp.
+Source: docs/identify.md, measured on llama.cpp and vLLM.
 """
 
 import re
@@ -42,7 +42,7 @@ class Identify:
     """Posterior over variants of the golden weights."""
 
     kind: ClassVar[str] = "identify"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     probes: ClassVar[frozenset[str] | None] = frozenset({"identify"})
     looks_back: ClassVar[int] = 0
     metrics: ClassVar[tuple[Metric, ...]] = (

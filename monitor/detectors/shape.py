@@ -41,7 +41,7 @@ _WORDS = {
     "looped": "answers that end in a loop", "mixed": "answers in another script", "empty": "empty answers",
     "cut": "answers cut by length", "only_reasoning": "answers of nothing but reasoning",
     "retried": "answers that were asked for again", "called": "answers that call a tool",
-    LENGTH: "answers longer than {} tokens",
+    LENGTH: "answers longer than {}",
 }  # fmt: skip
 
 
@@ -181,7 +181,8 @@ def _of_ids(ids: Sequence[int], prompt: str, cap: int) -> ShapeEvent:
 
 
 def _reason(worst: Shift, p_value: float, against: str, unjudged: Sequence[str]) -> str:
-    what = _WORDS[worst.sign].format("" if worst.at_tokens is None else f"{worst.at_tokens:g}")
+    long = "" if worst.at_tokens is None else f"{worst.at_tokens:g} token{'' if worst.at_tokens == 1 else 's'}"
+    what = _WORDS[worst.sign].format(long)
     beside = "golden's answers to these prompts" if against == "golden" else f"{worst.n_before} earlier answers"
     return (
         f"{what}: {worst.effect:+.0%} of {worst.n} beside {beside} "

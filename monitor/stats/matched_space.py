@@ -87,13 +87,13 @@ def space_of(
     The covariance of a position is that of the hypotheses' deviations, each scaled to the same size over all positions,
     shrunk towards a multiple of the identity with weight max(0.1, 2 / number of hypotheses).
     """
-    size = [np.sqrt(np.mean(np.concatenate([centred(row) for row in rows]) ** 2)) for rows in predicted]
+    tables = [_centred(np.stack([row, *(one[at] for one in predicted)])) for at, row in enumerate(observed)]
+    size = np.sqrt(sum(np.sum(x[1:] ** 2, axis=1) for x in tables) / sum(map(len, observed)))
     decoys = [at for at, value in enumerate(size) if value > 0]
     shrink = min(1.0, max(_KEPT, _PER_DECOY / max(1, len(decoys))))
     rows = []
-    for at, row in enumerate(observed):
-        x = np.stack([centred(row), *(centred(one[at]) for one in predicted)])
-        unit = np.stack([x[1 + one] / size[one] for one in decoys]) if decoys else np.ones((1, len(row)))
+    for x in tables:
+        unit = np.stack([x[1 + one] / size[one] for one in decoys]) if decoys else np.ones((1, x.shape[1]))
         rows.append(_whitened(x, _root(unit, shrink)))
     products = np.stack([one[0] for one in rows])
     dims = np.array([max(1, len(row) - 1) for row in observed], dtype=np.float64)
@@ -107,6 +107,11 @@ def space_of(
 def centred(row: Floats) -> Floats:
     """`row` less its mean; a single value as it is."""
     return row - row.mean() if len(row) > 1 else np.asarray(row, dtype=np.float64)
+
+
+def _centred(rows: Floats) -> Floats:
+    """`centred` of every row."""
+    return rows - rows.mean(axis=1, keepdims=True) if rows.shape[1] > 1 else rows
 
 
 def step_of(logprobs: Sequence[Floats]) -> float:
@@ -154,5 +159,5 @@ def _root(unit: Floats, shrink: float) -> Floats:
 
 def _whitened(x: Floats, root: Floats) -> tuple[Floats, float]:
     """Inner products (1 + h, 1 + h) of the whitened rows, and what a unit variance of every token becomes."""
-    turned = np.stack([centred(row) for row in x @ root])
+    turned = _centred(x @ root)
     return turned @ turned.T, float(np.sum(root**2)) / len(root)

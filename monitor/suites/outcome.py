@@ -1,7 +1,7 @@
 """What a run of a suite comes to: rates, the difference from golden, changes since earlier runs, and the verdict."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -79,15 +79,26 @@ def outcome(
     log_e = evidence(beside, tolerance=terms.tolerance) if beside else None
     known = pass_rate(golden) if beside else None
     status, cause, reason = _verdict(rate.answers.n, missing, difference, log_e=log_e, changes=changes, terms=terms)
-    if status == "pass" and known is not None and known.value is not None and known.value <= terms.margin:
+    whose, other = ("golden", known) if known else ("the earlier run", _best(own, (before or {}).values()))
+    if status == "pass" and other is not None and other.value is not None and other.value <= terms.margin:
         status, cause = "inconclusive", "too_hard"
-        reason = (f"golden itself is right in {known.value:.0%} of {known.n_cases} cases, so no loss above "
+        reason = (f"{whose} itself is right in {other.value:.0%} of {other.n_cases} cases, so no loss above "
                   f"{terms.margin:.0%} can show; take easier cases")  # fmt: skip
     return Outcome(
         status=status, cause=cause, reason=reason, rate=rate, golden=known,
         difference=difference, log_e=log_e, compounding=compounded(deviations(beside)), tries=tries(own, rng=rng),
         untold=dict(untold or {}), before=changes, weighted=len({one.weight for one in own if one.n}) > 1,
     )  # fmt: skip
+
+
+def _best(own: Sequence[Tally], before: Iterable[Before]) -> PassRate | None:
+    """How often that earlier run was right, in the cases that are asked again, that was most often right."""
+    again = (pairs(own, one.own) for one in before)
+    rates = [
+        pass_rate([Tally(case=one.case, k=one.other_k, n=one.other_n, weight=one.weight) for one in same])
+        for same in again if same
+    ]  # fmt: skip
+    return max(rates, key=lambda one: one.value or 0, default=None)
 
 
 def settled(own: Sequence[Tally], golden: Sequence[Tally], terms: Terms) -> bool:

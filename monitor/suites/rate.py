@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from monitor.stats.passk import pass_at_k, pass_hat_k
-from monitor.stats.rates import Rate, wilson
+from monitor.stats.passk import PassK, pass_at_k, pass_hat_k
+from monitor.stats.rates import Rate, score_interval, wilson
 from monitor.suites.tally import Pair, Tally
 
 STEPS = 15
@@ -62,7 +62,7 @@ def _ends(share: float, size: float) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tries:
-    """Chances in k tries at one case: at least once right, and every time; with intervals over cases.
+    """Chances in k tries at one case: at least once right, and every time; each with its interval.
 
     ``n_cases`` is how many were asked several times (None in runs that earlier versions kept).
     """
@@ -83,11 +83,18 @@ def tries(some: Sequence[Tally], *, rng: np.random.Generator) -> Tries | None:
         return None
     k = min(one.n for one in graded)
     right, n = [one.k for one in graded], [one.n for one in graded]
-    once, always = (by(right, n, k, rng=rng) for by in (pass_at_k, pass_hat_k))
-    return Tries(
-        k=k, at_least_once=(once.value, once.low, once.high), every_time=(always.value, always.low, always.high),
-        n_cases=len(graded),
-    )  # fmt: skip
+    once, always = (_ended(by(right, n, k, rng=rng)) for by in (pass_at_k, pass_hat_k))
+    return Tries(k=k, at_least_once=once, every_time=always, n_cases=len(graded))
+
+
+def _ended(found: PassK) -> tuple[float, float, float]:
+    """The chance with its bootstrap interval; that of Wilson over cases where the bootstrap shrinks to nothing.
+
+    Chances of cases lie between 0 and 1, so their mean varies no more than a share of so many trials.
+    """
+    if found.low is None or found.high is None or found.low == found.high:
+        return found.value, *score_interval(found.value, found.n_tasks)
+    return found.value, found.low, found.high
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -50,9 +50,10 @@ def prompt_tokens(one: Graded) -> int | None:
 def with_template(graded: Sequence[Graded], golden: Mapping[str, GoldenView]) -> tuple[Graded, ...]:
     """Return `graded` with what prompt tokens say of the template.
 
-    ``tools_not_in_prompt`` where prompts that differ in their tools only have the same length (no reference needed), or
-    where an endpoint counts golden's prompt without its tools; ``prompt_differs`` where it counts any other length than
-    golden's, of tools that have name, description and parameters.
+    ``tools_not_in_prompt`` where prompts that differ in their tools only have the same length (no reference needed, but
+    not where golden's template leaves tools out too), or where an endpoint counts golden's prompt without its tools;
+    ``prompt_differs`` where it counts any other length than golden's, of tools that have name, description and
+    parameters.
     """
     blind = _blind(graded)
     return tuple(_with(one, _template(one, golden.get(one.exchange.exchange_id), blind)) for one in graded)
@@ -70,9 +71,10 @@ def _template(one: Graded, view: GoldenView | None, blind: frozenset[bytes]) -> 
     if not one.arrived or counted is None or not _says_tools(one):
         return None
     golden = view.prompt_tokens if view is not None and _is_spelled_out(one) else None
-    tools = view.prompt_parts.get("tools", 0) if view is not None else 0
+    tools = view.prompt_parts.get("tools") if view is not None else None
     shown = f"{counted} prompt tokens" + (f", {golden} golden" if golden is not None else "")
-    if _talk(one) in blind or (golden is not None and tools and counted == golden - tools):
+    dropped = _talk(one) in blind and tools != 0  # golden's own template may have no place for tools
+    if dropped or (golden is not None and tools and counted == golden - tools):
         return Symptom(layer="template", name="tools_not_in_prompt", shown=shown)
     if golden is not None and counted != golden:
         return Symptom(layer="template", name="prompt_differs", shown=shown)

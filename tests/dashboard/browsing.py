@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Response, sync_playwright
@@ -43,6 +44,19 @@ def chromium() -> Iterator[Browser]:
             yield browser
         finally:
             browser.close()
+
+
+@contextmanager
+def one_window(profile: Path) -> Iterator[BrowserContext]:
+    """The browser with a profile of its own, which keeps what it compiled of the pages' scripts from page to page."""
+    with sync_playwright() as driver:
+        context = driver.chromium.launch_persistent_context(
+            profile, executable_path="/usr/bin/chromium", args=FLAGS, viewport=WIDE, color_scheme="light",  # type: ignore[arg-type]
+        )  # fmt: skip
+        try:
+            yield context
+        finally:
+            context.close()
 
 
 @dataclass

@@ -19,17 +19,21 @@ from dashboard.store_reader import EndpointNow, StoreReader
 from jobs.compare_ladder import ladders_of
 from jobs.settings import load_config
 from storage.store import DuckStore
-from tests.dashboard.browsing import PHONE, WIDE, chromium, dashboard, overflow, violations, watched
+from tests.dashboard.browsing import PHONE, WIDE, chromium, dashboard, overflow, settled, violations, watched
 from tests.dashboard.store import serving
 from tests.dashboard.tour import grow
 
-CALM_MS = 700
-"""A page that has not grown for so long is complete."""
+FIRST_CALM_MS, CALM_MS = 2500, 700
+"""A page that has not grown for so long is complete: at first, and in another look."""
+HIGHEST = 9000
+"""Pixels of the highest picture: here all of a page is looked at."""
 LOOKS: Mapping[str, tuple[Literal["light", "dark"], dict[str, int]]] = {
     "light": ("light", WIDE), "dark": ("dark", WIDE), "phone": ("light", PHONE),
 }  # fmt: skip
 """Theme and window by the end of a picture's name."""
 ABOUT_ONE = {"endpoint": "name", "speed": "endpoint", "tools": "endpoint", "capabilities": "endpoint"}
+CHANGING = ("color-contrast", "scrollable-region-focusable")
+"""Rules of axe-core that another theme or width can break."""
 NO_WORDS = re.compile(r"\b(None|nan|NaN|undefined|\[object Object\]|Traceback)\b")
 """What stands in a text only where somebody forgot that there may be nothing."""
 _SAID = "[data-testid=stMainBlockContainer]"
@@ -59,12 +63,12 @@ def drawn(context: BrowserContext, url: str, name: str, address: str, folder: Pa
     page = seen.page
     page.goto(f"{url}/{address}")
     page.get_by_role("heading", level=1).wait_for()
-    for look, (theme, window) in LOOKS.items():
+    for place, (look, (theme, window)) in enumerate(LOOKS.items()):
         page.emulate_media(color_scheme=theme)
         page.set_viewport_size(window)  # type: ignore[arg-type]
-        grow(page, window["width"], calm_ms=CALM_MS)
+        grow(page, window["width"], calm_ms=CALM_MS if place else FIRST_CALM_MS, highest=HIGHEST)
         page.screenshot(path=folder / f"{name}-{look}.png")
-        found = [*violations(page), *_words(page)]
+        found = [*_serious(page, *(CHANGING if place else ())), *_words(page)]
         if wider := overflow(page):
             found.append(f"{wider} pixels wider than the window")
         yield from (f"{name} ({look}): {one}" for one in found)
@@ -72,6 +76,17 @@ def drawn(context: BrowserContext, url: str, name: str, address: str, folder: Pa
     if seen.hosts() != {url.split("/")[2]}:
         yield f"{name}: asked {seen.hosts()}"
     page.close()
+
+
+def _serious(page: Page, *rules: str) -> list[str]:
+    """What axe-core finds twice: what is just renewed is faint for a moment."""
+    first = violations(page, *rules)
+    if not first:
+        return []
+    page.wait_for_timeout(FIRST_CALM_MS)
+    settled(page)
+    again = violations(page, *rules)
+    return [one for one in first if one in again]
 
 
 def _words(page: Page) -> Iterator[str]:

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, BrowserContext, expect
+from playwright.sync_api import BrowserContext, expect
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
@@ -23,7 +23,7 @@ from monitor.ports import Entry
 from monitor.results import RunRecord
 from storage.store import DuckStore
 from tests.dashboard import rich_others, scenes
-from tests.dashboard.browsing import PHONE, WIDE, Watched, chromium, dashboard, overflow, settled, violations, watched
+from tests.dashboard.browsing import PHONE, Watched, dashboard, one_window, overflow, settled, violations, watched
 from tests.dashboard.fleet import MODELS, QUANTISED, TOOLS, fleet
 from tests.dashboard.store import LADDER, Record, entries_of, served, serving
 
@@ -104,15 +104,9 @@ def url(store: DuckStore) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def context(browser: Browser) -> Iterator[BrowserContext]:
+def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserContext]:
     """One for all: a new one would fetch and compile the pages' scripts anew."""
-    with browser.new_context(viewport=WIDE, color_scheme="light") as found:  # type: ignore[arg-type]
+    with one_window(tmp_path_factory.mktemp("profile")) as found:
         yield found
 
 
@@ -171,6 +165,8 @@ def shown(seen: Watched, address: str) -> None:
     settled(seen.page)
     expect(seen.page.locator("[data-testid=stVegaLiteChart]")).to_have_count(int(charts.split()[0]))
     assert violations(seen.page) == []
+    hidden = "[...document.querySelectorAll('.wm-upright')].filter(one => one.scrollWidth > one.clientWidth).length"
+    assert seen.page.evaluate(hidden) == 0  # a matrix is seen whole
 
 
 def shown_small_and_dark(seen: Watched, url: str) -> None:

@@ -119,6 +119,9 @@ def test_a_name_stands_right_above_its_mark_where_nothing_is_in_the_way_and_on_t
     assert placed(["acme/m", "bargain/m"], spots, high=280) == {
         "acme/m": ("left", 9, -9), "bargain/m": ("right", -9, -9),
     }  # fmt: skip
+    # The interval of another runs where the name would stand.
+    over = Spot(name="o", across=0.9, up=0.5 + 9 / 280, across_ends=(0.0, 1.0))
+    assert placed(["acme/m"], [spots[0], over], high=280) == {"acme/m": ("left", 9, 10)}
     crowd = [Spot(name=f"endpoint-{place}/with-a-name", across=0.5, up=0.5) for place in range(30)]
     assert 4 <= len(placed([one.name for one in crowd], crowd, high=280)) < 30  # the others have no free place
 

@@ -1,7 +1,7 @@
 """Oracles: CommonMark's own words on escapes (2.4), and hand-written expectations."""
 
 import re
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -16,6 +16,7 @@ from dashboard.words import (
     plain,
     quantity,
     rate,
+    span,
     stamp,
 )
 from tests.dashboard.scenes import NOW
@@ -96,3 +97,9 @@ def test_unknown_detectors_and_metrics_are_called_by_their_own_name() -> None:
     assert detector_label("new_thing").title == "New thing"
     assert metric_label("lag_ms").title == "Lag ms"
     assert "\\_" in detector_label("new_thing").definition
+
+
+def test_a_span_within_one_second_is_one_instant() -> None:
+    first = datetime(2026, 11, 30, 13, 10, 52, tzinfo=UTC)
+    assert span(first, first + timedelta(milliseconds=3)) == "2026-11-30 13:10:52 UTC"
+    assert span(first, first + timedelta(hours=1)) == "2026-11-30 13:10:52 to 2026-11-30 14:10:52 UTC"

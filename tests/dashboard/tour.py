@@ -72,12 +72,12 @@ def _picture(browser: Browser, pages: str, what: tuple[str, str, dict[str, int]]
     return packed.getvalue()
 
 
-def grow(page: Page, width: int, *, calm_ms: int = CALM_MS) -> None:
+def grow(page: Page, width: int, *, calm_ms: int = CALM_MS, highest: int = HIGHEST) -> None:
     """Make the window as high as the page, which scrolls within its own frame, once nothing is added any more."""
     height, before = -1, -2
     while height != before:
         before, height = height, int(page.evaluate(_HEIGHT))
-        page.set_viewport_size({"width": width, "height": min(max(height + 40, 300), HIGHEST)})
+        page.set_viewport_size({"width": width, "height": min(max(height + 40, 300), highest)})
         page.wait_for_timeout(calm_ms)
         settled(page)
 

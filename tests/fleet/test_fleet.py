@@ -62,6 +62,11 @@ def done(url: str, vantage: str) -> int:
     return sum(one["state"] == "done" and one["vantage"] == vantage for one in slots(url))
 
 
+def signed(url: str) -> set[str]:
+    with told(url) as store:
+        return {one["vantage"] for one in store.get("/agents").json()["agents"]}
+
+
 def waiting(path: Path) -> int:
     spool = SqliteSpool(path, writer=None)
     try:
@@ -99,6 +104,7 @@ async def test_agents_measure_on_while_the_centre_is_down_and_nothing_is_lost_or
             await until(lambda: min(waiting(tmp_path / one / "spool.sqlite") for one in ("eu", "us")) > 8, "spools")
             centre.start("store")
             await until(lambda: min(done(store, one) for one in ("eu", "us")) > 8, "what had waited")
+            await until(lambda: signed(store) == {"eu", "us"}, "signs, which come after a push of all that waits")
             fleet = await asyncio.to_thread(centre.ask, "fleet", "--json", "--store-url", store)
             doctor = await asyncio.to_thread(agents[0].ask, "doctor", "--json", "--store-url", store)
             await until(lambda: "may not write" in agents[2].log("agent"), "the thief's refusal")

@@ -2,7 +2,7 @@
 
 from contextlib import closing
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,9 @@ from monitor.alerting.nouns import VANTAGE
 from storage.store import DuckStore
 from tests.alerts.made import minutes
 from tests.alerts.service import Service
+from tests.dashboard.opening import opened_page
+from tests.dashboard.store import stored
+from tests.dashboard.test_pages import drawn, texts
 
 NAME = "berlin"
 
@@ -76,3 +79,12 @@ async def test_it_is_an_incident_until_one_of_them_ends(tmp_path: Path) -> None:
         assert "2 agents run as berlin: host-a (a), host-b (b)" in fired.reason
         assert store.counts()["agents"] == 2
 
+
+
+def test_the_page_of_the_instrument_shows_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = datetime.now(UTC)
+    both = [replace(sign(one, 0, 0), at=now, since=now - timedelta(hours=1)) for one in ("a", "b")]
+    with stored([("agent", one) for one in both]) as url:
+        shown = opened_page(monkeypatch, url, "instrument", {})
+    assert "2 agents at once" in drawn(shown)
+    assert "2 agents run as berlin: host-a (a), host-b (b)." in texts(shown)

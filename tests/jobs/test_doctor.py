@@ -188,6 +188,22 @@ def test_a_store_that_is_not_there_and_a_secret_that_all_can_read(tmp_path: Path
     assert status[("keys", str(key))] == "warning"
 
 
+def test_a_store_that_hangs_is_told_from_one_that_is_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A listener that takes connections and never answers."""
+    monkeypatch.setattr(service, "_LIMIT_S", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        path = tmp_path / "weighmaster.yaml"
+        path.write_text(CONFIG.format(folder=tmp_path, port=port), encoding="utf-8")
+        config = load_config(path, {"A_KEY": "k"})
+        found = list(service.store(config, config.store.url, SystemClock(), "1", 1))
+        taken_by = list(machine.ports({"store": config.store.listen}, lambda _: False))
+    assert (found[0].status, found[0].remedy) == ("failed", "it hangs: end it and start it again")
+    assert taken_by[0].seen == f"127.0.0.1:{port}: Address already in use, and what has it does not answer as our store"
+
+
 def test_a_bad_configuration_is_a_finding_beside_the_others(tmp_path: Path) -> None:
     """The service goes on with its old one: whether it works is what somebody wants to know just then."""
     path = tmp_path / "weighmaster.yaml"

@@ -92,7 +92,8 @@ def test_no_logprobs_are_a_reason_and_a_verdict_is_none() -> None:
     other = replace(silent, detector="identify", reason="3 prompts comparable, 4 needed")
     assert not_judged([other, silent]) == "logprob_fidelity: no logprobs came; identify: 3 prompts comparable, 4 needed"
     first, *_ = facts()
-    limits = " ".join(row_of([replace(first, verdicts=(silent, other))], "acme/m").limits)
+    joint = replace(silent, detector="fidelity", reason="logprob_fidelity inconclusive: no logprobs came")
+    limits = " ".join(row_of([replace(first, verdicts=(silent, other, joint))], "acme/m").limits)
     assert limits.count("3 prompts comparable") == limits.count("no logprobs came") == 1
     assert not_judged([]) == "nothing that looks at the weights has run"
     assert not_judged([told("a/m", "pass", 0, 0, 0)]) is None

@@ -275,9 +275,14 @@ def test_every_format_has_a_test_here_and_is_told_apart() -> None:
         assert [name for name, one in importers().items() if one.recognises(text)] == [kind]
 
 
-@pytest.mark.parametrize("text", [K2VV, EVALS, PROMPTFOO, QUESTIONS + TRUTH])
-def test_what_was_imported_reads_back_the_same(text: str) -> None:
-    found = imported(text, "n")[1]
+@pytest.mark.parametrize(("text", "beside"), [
+    (K2VV, None), (EVALS, None), (PROMPTFOO, None), (QUESTIONS + TRUTH, None),
+    (TASK, lines({"question": "1 + 1?", "answer": "2"}, {"question": "Wo?", "answer": "zu Köln"})),
+    (lines({"input": "1 + 1?", "target": "2", "id": 7}, {"input": "Wo?", "target": ["Köln", "Bonn"]}), None),
+])  # fmt: skip
+def test_what_was_imported_reads_back_the_same(text: str, beside: str | None) -> None:
+    found = imported(text, "n", beside=beside)[1]
+    assert found.suite.cases
     assert read_suite(write_suite(found.suite), "a.jsonl", name="n") == found.suite
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import beta, binom, binomtest
 
-from monitor.stats.rates import wilson
+from monitor.stats.rates import score_interval, wilson
 from monitor.suites.groups import grouped
 from monitor.suites.outcome import Before, Terms, outcome, settled
 from monitor.suites.paired import bootstrapped, evidence, paired, sequence, unpaired
@@ -188,7 +188,8 @@ def test_a_share_is_of_what_stands_beside_it_whatever_repeats_and_weights_there_
             assert rate.low <= rate.k / rate.n <= rate.high
     told_tries = tries(some, rng=rng)
     assert told_tries is not None
-    assert (told_tries.k, told_tries.n_cases, told_tries.every_time[0]) == (3, 1, 1.0)
+    assert (told_tries.k, told_tries.n_cases) == (3, 1)
+    assert told_tries.every_time == pytest.approx((1.0, *score_interval(1, 1)))  # one case says little
 
 
 def tallies(right: list[int], n: int = 2, run: str = "") -> list[Tally]:
@@ -263,6 +264,19 @@ def test_a_suite_that_golden_fails_shows_no_loss_and_so_passes_nobody() -> None:
     assert "golden itself is right in 0% of 40 cases" in found.reason
     easy = outcome(tallies([2] * 40), tallies([2] * 40), TERMS, rng=np.random.default_rng(0))
     assert easy.status == "pass"
+
+
+def test_an_earlier_run_that_was_never_right_shows_no_loss_either() -> None:
+    """Oracle: 40 cases wrong now and then: nothing could be lost. Where another earlier run was right, it could."""
+    never, always = (tuple(tallies([k] * 40)) for k in (0, 2))
+    # Cases that were not asked again say nothing of those that were.
+    fresh = Before(run="a", own=(*never, *tallies([2] * 40, run="old")))
+    found = outcome(never, (), TERMS, rng=np.random.default_rng(0), before={"last": fresh})
+    assert (found.status, found.cause) == ("inconclusive", "too_hard")
+    assert "the earlier run itself is right in 0% of 40 cases" in found.reason
+    both = {"last": Before(run="a", own=never), "baseline": Before(run="b", own=always)}
+    assert told(list(always), [], before=both) == ("pass", None)
+    assert told(list(never), [], before=both) == ("fail", "regression")
 
 
 @pytest.mark.parametrize(("n", "worse", "status"), [

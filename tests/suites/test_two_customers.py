@@ -67,9 +67,16 @@ def test_a_customers_file_opens_with_his_key_alone(tmp_path: Path) -> None:
         store.append([{"kind": "suite", "text": CANARY}, {"kind": "x"}])
     path = tmp_path / "acme.suites"
     assert path.stat().st_mode & 0o077 == 0
-    with pytest.raises(UsageError, match="key does not fit"), SuiteStore.opened(tmp_path, "acme", KEYS["globex"]):
-        pass
+    for key, told in ((KEYS["globex"], r"line 1: the key does not fit \(.*WEIGHMASTER_SUITE_KEY_ACME\)"),
+                      ("abc", "WEIGHMASTER_SUITE_KEY_ACME holds no key")):  # fmt: skip
+        with pytest.raises(UsageError, match=told), SuiteStore.opened(tmp_path, "acme", key):
+            pass
     lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(lines[0] + lines[1].replace(b"A", b"B"))
+    with pytest.raises(UsageError, match="line 2: the line was changed"), SuiteStore.opened(
+        tmp_path, "acme", KEYS["acme"]
+    ):
+        pass
     path.write_bytes(lines[1])
     with pytest.raises(UsageError, match="missing or in another order"), SuiteStore.opened(
         tmp_path, "acme", KEYS["acme"]

@@ -135,6 +135,20 @@ def test_tools_that_never_reach_the_prompt_are_found_without_a_reference() -> No
     assert "tools_not_in_prompt" in made.reason
 
 
+@pytest.mark.parametrize(("parts", "counts"), [({"tools": 0, "stub": 4}, False), ({"tools": 9, "stub": 4}, True)])
+def test_tools_are_not_missed_where_goldens_template_has_no_place_for_them(parts: dict[str, int], counts: bool) -> None:
+    def blind(case: Case, form: Form, _calls: Calls) -> bytes:
+        return bytes_of(case, form, (), usage={"prompt_tokens": 37, "completion_tokens": 9, "total_tokens": 46})
+
+    evidence = tools_evidence(blind)
+    views = {
+        one.exchange_id: GoldenView(exchange_id=one.exchange_id, run_id="r1", prompt_tokens=37, prompt_parts=parts)
+        for one in evidence.exchanges
+    }
+    found = judge(replace(evidence, golden=views)).details.get("symptoms", {})
+    assert ("template:tools_not_in_prompt" in found) is counts
+
+
 @pytest.mark.parametrize(("less", "name"), [(90, "tools_not_in_prompt"), (3, "prompt_differs")])
 def test_golden_counts_tell_the_template(less: int, name: str) -> None:
     evidence = tools_evidence()
