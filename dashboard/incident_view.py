@@ -111,8 +111,8 @@ def lasted(incident: Incident, now: datetime) -> str:
 
 
 def shaded(points: Sequence[Point], window: Around, unit: str) -> ChartLike | None:
-    """A metric around an incident, which is shaded; None without points."""
-    if not points:
+    """A metric around an incident, which is shaded; None where nothing was measured."""
+    if all(one.value is None for one in points):
         return None
     rows: list[Row] = [
         {

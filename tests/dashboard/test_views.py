@@ -199,6 +199,7 @@ def test_an_incident_is_told_before_during_and_after() -> None:
     ]  # fmt: skip
     assert told([], window, "share")[0] == ("before", "–", "0")
     assert shaded([], window, "share") is None
+    assert shaded([Point(at=window.opened_at, value=None)], window, "ms") is None  # no empty axes
     assert metrics_of(incident) == ("success_rate", "ttft_ms_p50")
     assert lasted(incident, NOW) == "1 h"
 

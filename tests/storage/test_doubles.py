@@ -1,7 +1,9 @@
 """One row per slot and run, whoever writes it (case OP-06), and what became of the slots. Oracle: counting by hand."""
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
+import duckdb
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -14,7 +16,7 @@ from storage.interface import ReadStore
 from storage.memory import MemoryStore
 from storage.store import DuckStore
 from tests.storage.asks import run_ids
-from tests.storage.factories import START, entries, exchange, minutes, run_record, slot
+from tests.storage.factories import START, entries, exchange, minutes, run_record, slot, verdict
 
 FIXED = settings(deadline=None, derandomize=True, max_examples=100, suppress_health_check=[HealthCheck.too_slow])
 
@@ -168,3 +170,22 @@ def test_coverage_counts_states_reasons_and_tokens(store: ReadStore) -> None:
 @pytest.mark.parametrize("since", [None, START + timedelta(days=9)])
 def test_coverage_of_nothing(store: ReadStore, since: object) -> None:
     assert store.coverage(since) == {"slots": [], "spent": []}  # type: ignore[arg-type]  # a time or None
+
+
+def test_what_is_no_number_is_null_in_the_store_and_spoils_no_maximum(store: ReadStore) -> None:
+    """Case OP-02: NaN sorts above every number. Oracle: the one finite value."""
+    effects = {"a": float("nan"), "b": 0.25, "c": float("inf"), "d": -float("inf")}
+    store.ingest("judge", entries(*(verdict(name, at=minutes(at), effect=effect, details={"far": effect})
+                                    for at, (name, effect) in enumerate(effects.items()))))  # fmt: skip
+    found = {one["verdict_id"]: one for one in store.verdicts(None, None, limit=9)["verdicts"]}
+    assert {name: one["effect"] for name, one in found.items()} == {"a": None, "b": 0.25, "c": None, "d": None}
+    assert found["a"]["details"] == {"far": None}
+
+
+def test_no_aggregate_meets_what_is_no_number(duck: DuckStore, tmp_path: Path) -> None:
+    effects = (float("nan"), 0.25, float("inf"))
+    duck.ingest("judge", entries(*(verdict(f"v{at}", effect=effect) for at, effect in enumerate(effects))))
+    duck.close()
+    with duckdb.connect(str(tmp_path / "store.duckdb"), read_only=True) as con:
+        found = con.execute("SELECT min(effect), max(effect), avg(effect), count(*) FROM verdicts").fetchall()
+    assert found == [(0.25, 0.25, 0.25, 3)]
