@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from monitor.errors import ConfigError, UsageError
+from monitor.plurals import plural
 from monitor.ports import Client, ProbeContext, ProbeResult
 from monitor.results import Metric, Observation
 from monitor.suites.case import Generated, Suite, SuiteCase
@@ -63,10 +64,6 @@ class PrivateSuite:
             self.suite()
             self._secret()
             self._functions()
-        except ConfigError as error:
-            # The mistakes themselves may hold words of the suite, and this message goes into logs.
-            n = len(error.problems)
-            raise ValueError(f"`file`: {n} mistakes; `weighmaster suite validate {self.file}` tells them") from None
         except UsageError as error:
             raise ValueError(f"`file`, `secret_file` or `allow_python`: {error}") from None
 
@@ -90,7 +87,7 @@ class PrivateSuite:
 
     def requests(self, seed: int) -> tuple[Request, ...]:
         """Build the requests."""
-        return tuple(case.request(name, _seed(name, seed)) for name, case in self.cases(seed).items())
+        return _requests(self.cases(seed), seed)
 
     def cost(self) -> Cost:
         """What one run costs at most."""
@@ -98,11 +95,16 @@ class PrivateSuite:
 
     async def run(self, client: Client, context: ProbeContext) -> ProbeResult:
         """Ask all cases, within the provider's concurrency, and grade."""
-        captures, exchanges = await ask(client, self.requests(context.seed), context, limit=context.concurrency)
-        return await asyncio.to_thread(self._graded, captures, exchanges, context.seed)
+        # Read once: the file may be another one when the answers are there.
+        cases, own = self.cases(context.seed), self._functions()
+        requests = _requests(cases, context.seed)
+        captures, exchanges = await ask(client, requests, context, limit=context.concurrency)
+        return await asyncio.to_thread(self._graded, captures, exchanges, cases, own)
 
-    def _graded(self, captures: Sequence[Capture], exchanges: Sequence[Exchange], seed: int) -> ProbeResult:
-        cases, own = self.cases(seed), self._functions()
+    def _graded(
+        self, captures: Sequence[Capture], exchanges: Sequence[Exchange], cases: Mapping[str, SuiteCase],
+        own: Mapping[str, Function],
+    ) -> ProbeResult:  # fmt: skip
         kept = [
             _bare(capture, exchange, cases[exchange.request.prompt_id], own)
             for capture, exchange in zip(captures, exchanges, strict=True) if exchange.request is not None
@@ -138,6 +140,10 @@ def _bare(
     )
 
 
+def _requests(cases: Mapping[str, SuiteCase], seed: int) -> tuple[Request, ...]:
+    return tuple(case.request(name, _seed(name, seed)) for name, case in cases.items())
+
+
 def _mark(suite: Suite, case: SuiteCase, seed: int) -> str:
     """The case under a name that says nothing; that of a generated one holds for one run only."""
     run = str(seed) if case.family else ""
@@ -158,10 +164,16 @@ def _bytes(path: str) -> bytes:
 
 @lru_cache(maxsize=8)
 def _read(path: str, data: bytes) -> Suite:
+    """The suite. Its mistakes may hold words of private cases, and what is raised here goes into logs."""
     try:
         return read_suite(data.decode("utf-8-sig"), path, name=Path(path).stem)
     except UnicodeDecodeError:
         raise UsageError(f"{path}: is not UTF-8 text; save it as UTF-8") from None
+    except ConfigError as error:
+        n = plural(len(error.problems), "mistake")
+        raise UsageError(f"{path}: {n}; `weighmaster suite validate {path}` tells them") from None
+    except UsageError:
+        raise UsageError(f"{path}: no suite; `weighmaster suite validate {path}` says why") from None
 
 
 PROBE = PrivateSuite

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from monitor.suites.grade import Function, Grade, Oracle, joined, seen_of, untold
+from monitor.suites.grade import Function, Grade, Oracle, Seen, joined, seen_of, untold
 from monitor.tools.case import parameters_of
 from monitor.types import Exchange, Request
 
@@ -52,7 +52,7 @@ class SuiteCase:
         if not exchange.answered:
             return untold(exchange.outcome)
         seen = seen_of(exchange, parameters_of(self.tools), golden=golden, functions=functions)
-        return joined([one.grade(seen) for one in self.oracles])
+        return joined([_graded(one, seen) for one in self.oracles])
 
     @property
     def wants_golden(self) -> bool:
@@ -63,6 +63,14 @@ class SuiteCase:
     def entries(self) -> tuple[str, ...]:
         """Entry points of the Python functions that its oracles name."""
         return tuple(str(getattr(one, "entry", "")) for one in self.oracles if one.kind == "python")
+
+
+def _graded(oracle: Oracle, seen: Seen) -> Grade:
+    """The oracle's grade. What it raises would end a run, and say words of a private case in a log."""
+    try:
+        return oracle.grade(seen)
+    except Exception:  # noqa: BLE001
+        return untold("oracle_failed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,8 @@ from typing import Any
 
 import jsonschema
 from jsonschema.exceptions import ValidationError
-from referencing.jsonschema import EMPTY_REGISTRY
+from referencing.exceptions import Unresolvable
+from referencing.jsonschema import EMPTY_REGISTRY, specification_with
 
 from monitor.suites import linear
 from monitor.tools.schemas import draft_of, validate
@@ -23,6 +24,9 @@ _CLASSES: Mapping[str, Any] = {
 }  # fmt: skip
 
 
+_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+
+
 def problem(schema: Any) -> str | None:
     """Return why `schema` cannot be used; None where it can."""
     seen = validate(schema, {})
@@ -32,7 +36,7 @@ def problem(schema: Any) -> str | None:
         found = linear.problem(pattern)
         if found is not None:
             return f"pattern {pattern!r}: {found}"
-    return None
+    return next((f"{key} to {ref!r}: nothing of this schema has that name" for key, ref in _dangling(schema)), None)
 
 
 def violated(schema: Any, value: Any) -> str | None:
@@ -66,6 +70,28 @@ def _validator(schema: str, draft: str) -> Any:
     linearly = {"pattern": _pattern, "patternProperties": _pattern_properties}
     own = jsonschema.validators.extend(known, {key: by for key, by in linearly.items() if key in known.VALIDATORS})
     return own(json.loads(schema), registry=EMPTY_REGISTRY)
+
+
+def _dangling(schema: Any) -> Iterator[tuple[str, str]]:
+    """All references, however deep, to what the schema does not hold: an answer would meet them only sometimes."""
+    specification = specification_with(_CLASSES[draft_of(schema)].META_SCHEMA.get("$schema", ""))
+    resource = specification.create_resource(schema)
+    waiting = [(resource, EMPTY_REGISTRY.resolver_with_root(resource))]
+    while waiting:
+        one, resolver = waiting.pop()
+        for key in _REFERENCES:
+            ref = one.contents.get(key) if isinstance(one.contents, Mapping) else None
+            if isinstance(ref, str) and not _leads(resolver, ref):
+                yield key, ref
+        waiting += [(inner, resolver.in_subresource(inner)) for inner in one.subresources()]
+
+
+def _leads(resolver: Any, ref: str) -> bool:
+    try:
+        resolver.lookup(ref)
+    except Unresolvable:
+        return False
+    return True
 
 
 def _patterns(schema: Any) -> Iterator[str]:

@@ -5,6 +5,8 @@ family. YAML: a mapping with ``name``, ``defaults``, ``cases`` and ``generated``
 """
 
 import hashlib
+import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
@@ -43,8 +45,8 @@ def read_suite(text: str, source: str, *, name: str) -> Suite:
     if len(text) > _MAX_CHARS:
         raise UsageError(f"{source}: more than {_MAX_CHARS // 2**20} million characters; split the suite")
     is_yaml = source.lower().endswith((".yaml", ".yml"))
-    head, rows = _from_yaml(text, source) if is_yaml else _from_lines(text, source)
     problems: list[Problem] = []
+    head, rows = _from_yaml(text, source) if is_yaml else _from_lines(text, source, problems.append)
     suite = _suite(head, rows, name, problems.append)
     if problems:
         raise ConfigError(tuple(problems), source)
@@ -74,24 +76,52 @@ def named(suite_name: str, cases: tuple[SuiteCase, ...], generated: tuple[Genera
     return Suite(name=suite_name, cases=cases, generated=generated, sha256=hashlib.sha256(lines.encode()).hexdigest())
 
 
-def _from_lines(text: str, source: str) -> tuple[Any, Iterator[tuple[str, Any]]]:
+def _from_lines(text: str, source: str, tell: Told) -> tuple[Any, Iterator[tuple[str, Any]]]:
     rows: list[tuple[str, Any]] = []
+    broken: list[Problem] = []
     head: Any = {}
     # Not splitlines(): JSON may hold U+2028 and other separators inside of strings.
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
-        try:
-            row = orjson.loads(line)
-        except orjson.JSONDecodeError as error:
-            raise UsageError(f"{source}, line {number}: not JSON: {error}; write one JSON object a line") from None
-        if too_deep(row):
-            raise UsageError(f"{source}, line {number}: nested more than {MAX_DEPTH} deep; write it flatter")
-        if isinstance(row, dict) and set(row) == {"suite"}:
+        row, fault = _line(line)
+        if fault is not None:
+            broken.append(Problem(f"line {number}", *fault))
+        elif isinstance(row, dict) and set(row) == {"suite"}:
             head = row["suite"]
         else:
             rows.append((f"line {number}", row))
+    if broken and not rows:
+        raise UsageError(f"{source}, {broken[0]}")
+    for one in broken:
+        tell(one)
     return head, iter(rows)
+
+
+def _line(line: str) -> tuple[Any, tuple[str, str] | None]:
+    """The value in a line, or what is wrong with it and what to write instead."""
+    try:
+        row = orjson.loads(line)
+        if too_deep(row):
+            return None, (f"nested more than {MAX_DEPTH} deep", "write it flatter")
+        json.loads(line, object_pairs_hook=_once)
+    except orjson.JSONDecodeError as error:
+        return None, (f"not JSON: {error}", "write one JSON object a line")
+    except _TwiceError as error:
+        return None, (f"has the key {error} twice", "one of them would be lost")
+    return row, None
+
+
+class _TwiceError(Exception):
+    """An object has a key twice; it carries the key."""
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        counts = Counter(key for key, _ in pairs)
+        raise _TwiceError(repr(counts.most_common(1)[0][0]))
+    return found
 
 
 def _from_yaml(text: str, source: str) -> tuple[Any, Iterator[tuple[str, Any]]]:
@@ -141,13 +171,38 @@ def load_yaml(text: str, source: str, loader: type[yaml.SafeLoader] = yaml.SafeL
 def _require_plain(text: str, source: str) -> None:
     """Look at the events of a YAML text, one by one: at this depth nothing was built yet."""
     depth = 0
+    keys: list[_Keys] = [_Keys(of_mapping=False)]
     for event in yaml.parse(text, yaml.SafeLoader):
+        line = f", line {event.start_mark.line + 1}" if event.start_mark else ""
+        if isinstance(event, yaml.CollectionEndEvent):
+            keys.pop()
+        elif isinstance(event, yaml.NodeEvent):
+            name = event.value if isinstance(event, yaml.ScalarEvent) else None
+            if keys[-1].has_twice(name):
+                raise UsageError(f"{source}{line}: has the key {name!r} twice; one of them would be lost")
+        if isinstance(event, yaml.CollectionStartEvent):
+            keys.append(_Keys(of_mapping=isinstance(event, yaml.MappingStartEvent)))
         if isinstance(event, yaml.AliasEvent):
             raise UsageError(f"{source}: YAML aliases (*name) are not supported; write the value out")
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > MAX_DEPTH:
-            line = f", line {event.start_mark.line + 1}" if event.start_mark else ""
             raise UsageError(f"{source}{line}: nested more than {MAX_DEPTH} deep; write it flatter")
+
+
+class _Keys:
+    """The keys of a collection, as its nodes come by: in a mapping every second one is a key."""
+
+    def __init__(self, *, of_mapping: bool) -> None:
+        self._of_mapping, self._is_key, self._seen = of_mapping, True, set[str]()
+
+    def has_twice(self, name: str | None) -> bool:
+        """Take the next node, a scalar of that name or None, and return whether it is a key that was there before."""
+        is_key, self._is_key = self._is_key and self._of_mapping, not self._is_key
+        if not is_key or name is None:
+            return False
+        was = name in self._seen
+        self._seen.add(name)
+        return was
 
 
 def _suite(head: Any, rows: Iterator[tuple[str, Any]], name: str, tell: Told) -> Suite:

@@ -22,6 +22,8 @@ KEYS = ("id", "messages", "prompt", "tools", "parameters", "oracles", "repeats",
 _OWN_PARAMETERS = {"max_tokens": (1, 1_000_000), "temperature": (0, 100), "top_p": (0, 1)}
 _NOT_SENT = frozenset({"model", "messages", "tools", "stream", "stream_options", "n", "seed", "logprobs"})
 
+_ROLES = ("system", "developer", "user", "assistant", "tool", "function")
+
 Told = Callable[[Problem], None]
 """Takes a mistake."""
 
@@ -96,13 +98,14 @@ def _messages(row: Mapping[str, Any], place: str, mistakes: list[Problem]) -> tu
     fine = isinstance(messages, list) and messages and prompt is None
     if fine and all(_is_message(one) for one in messages or ()):
         return tuple(messages or ())
-    mistakes.append(Problem(f"{place}.messages", "write `messages` (objects with `role` and `content`) or `prompt`"))
+    shape = f"write `messages` (objects with `content` and a `role`: {', '.join(_ROLES)}) or `prompt`"
+    mistakes.append(Problem(f"{place}.messages", shape))
     return ()
 
 
 def _is_message(one: Any) -> bool:
     return (
-        isinstance(one, dict) and isinstance(one.get("role"), str)
+        isinstance(one, dict) and one.get("role") in _ROLES
         and isinstance(one.get("content"), str | list | None)
     )  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -21,7 +22,7 @@ from monitor.suites.oracles.python_function import PythonFunction
 from monitor.suites.oracles.regex import Regex
 from monitor.suites.oracles.tool_call import ToolCalls, WantedCall
 from monitor.suites.reading import read_suite
-from monitor.types import ToolCall
+from monitor.types import Choice, Exchange, ToolCall
 from tests.suites.test_schema import ROW
 
 SCHEMA = {"type": "object", "properties": {"a": {"const": 1}, "b": {"pattern": "^x+$"}}, "required": ["a"]}
@@ -70,6 +71,31 @@ def test_python_is_asked_only_where_it_was_handed_over_and_may_not_break_the_run
     assert oracle.grade(Seen(text="x", functions={"m:f": lambda text: text == "x"})).passed
     assert oracle.grade(Seen(text="y", functions={"m:f": lambda text: text == "x"})).why == "python_says_no"
     assert oracle.grade(Seen(text="x", functions={"m:f": lambda _: 1 / 0 > 0})).why == "python_raised"
+    assert oracle.grade(Seen(text="x", functions={"m:f": lambda _: sys.exit(0)})).why == "python_raised"
+    says_no: Any = lambda _: "no"  # noqa: E731
+    assert oracle.grade(Seen(text="x", functions={"m:f": says_no})) == Grade(passed=None, why="python_no_bool")
+
+
+@pytest.mark.parametrize("reference", ["$ref", "$dynamicRef"])
+def test_a_reference_that_leads_nowhere_is_told_however_deep_and_one_that_leads_somewhere_is_not(
+    reference: str,
+) -> None:
+    inner = {"if": {"type": "number"}, "then": {reference: "#/nope"}}
+    assert "#/nope" in str(JsonSchema(schema=inner).problem)
+    assert "http://x.example/a" in str(JsonSchema(schema={"not": {"items": {"$ref": "http://x.example/a"}}}).problem)
+    fine = {"$id": "http://e.example/r", "$defs": {"a": {"$id": "b", "$anchor": "k"}},
+            "items": {"$ref": "b#k"}, "not": {reference: "#/$defs/a"}}  # fmt: skip
+    assert JsonSchema(schema=fine).problem is None
+
+
+def test_an_oracle_that_fails_says_so_and_not_what_it_saw() -> None:
+    """Reached only by a reference through what is no schema: nothing of it may end up in a log."""
+    schema = {"const": 1, "x": {"y": {"$ref": "#/nope"}}, "if": {"type": "number"}, "then": {"$ref": "#/x/y"}}
+    answer = Exchange(exchange_id="e", run_id="r", outcome="ok", choices=(Choice(content="1"),))
+    case = read_suite(
+        orjson.dumps({**ROW, "oracles": [{"kind": "json_schema", "schema": schema}]}).decode(), "a.jsonl", name="x"
+    ).cases[0]
+    assert case.grade(answer) == Grade(passed=None, why="oracle_failed")
 
 
 def test_one_wrong_oracle_decides() -> None:

@@ -105,6 +105,26 @@ def test_a_file_that_is_no_suite_is_a_mistake_of_the_configuration(tmp_path: Pat
     assert CANARY not in str(caught.value)
 
 
+async def test_a_file_that_breaks_later_is_told_without_its_words_and_one_that_changes_during_a_run_spoils_nothing(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "a.jsonl"
+    probe = written(path, cases(3))
+
+    class Changing(Knows):
+        async def send(self, request: Request) -> Capture:
+            path.write_text(cases(5))
+            return await super().send(request)
+
+    context = ProbeContext(clock=SystemClock(), seed=1, concurrency=1, report=lambda *_: None)
+    assert (await probe.run(Changing(), context)).observations[0].n == 3
+    for broken, told in ((f'{{"prompt": "x", "{CANARY}": 1}}', "2 mistakes"), (f"{CANARY}", "no suite")):
+        path.write_text(broken)
+        with pytest.raises(UsageError, match=told) as caught:
+            await probe.run(Knows(), context)
+        assert CANARY not in str(caught.value)
+
+
 async def test_python_of_a_suite_runs_on_a_schedule_only_where_the_configuration_allows_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

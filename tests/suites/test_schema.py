@@ -93,6 +93,8 @@ WRONG = {
     '{"generated": {"family": "copying", "n": 3, "level": 1.0}}': "line 1.level",
     '{"prompt": "a", "weight": 1e308, "oracles": [{"kind": "exact", "value": "x"}]}': "at most 1,000,000",
     '{"prompt": "a", "parameters": {"max_tokens": 1.5}, "oracles": [{"kind": "exact", "value": "x"}]}': "whole number",
+    '{"prompt": "a", "prompt": "b", "oracles": []}\n{"prompt": "a"}': "line 1: has the key 'prompt' twice",
+    '{"messages": [{"role": "pope", "content": "a"}], "oracles": [{"kind": "exact", "value": "x"}]}': "`role`: system,",
     '{"messages": [{"role": "user", "content": 5}], "oracles": [{"kind": "exact", "value": "x"}]}': "line 1.messages",
 }
 
@@ -162,6 +164,10 @@ def test_all_mistakes_are_told_at_once_and_two_cases_of_one_id_are_one() -> None
     with pytest.raises(ConfigError) as caught:
         read_suite(bad, "a.jsonl", name="x")
     assert len(caught.value.problems) == 5
+    torn = '{"prompt": \n{"prompt": "a", "oracles": []}\n{"x'
+    with pytest.raises(ConfigError) as caught:
+        read_suite(torn, "a.jsonl", name="x")
+    assert [one.path for one in caught.value.problems] == ["line 1", "line 3", "line 2.oracles"]
     same = '{"id": 1, "prompt": "a", "oracles": [{"kind": "exact", "value": "x"}]}\n' * 2
     with pytest.raises(ConfigError, match="another case has the id"):
         read_suite(same, "a.jsonl", name="x")
@@ -179,6 +185,7 @@ def test_a_mistake_in_the_defaults_is_told_once() -> None:
 
 NONE = [
     "", "cases: []", "a: &x [1]\nb: *x", "x: [", "3", "cases: 3", "!!python/object:os.x 1", "generated: 5",
+    "cases: []\ncases: [{prompt: a}]", "cases: [{prompt: a, tags: [b], prompt: a}]",
     "x: !!set {a, b}", "x: !!binary aGVsbG8=", 'cases: ["\\ud800"]', "x: 2026-99-99",
 ]  # fmt: skip
 

@@ -14,7 +14,7 @@ _ENTRY = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PythonFunction:
-    """The function gets the text of the answer and returns whether it is right."""
+    """The function gets the text of the answer and returns True where it is right, False where it is wrong."""
 
     kind: ClassVar[str] = "python"
 
@@ -27,14 +27,17 @@ class PythonFunction:
         return None if _ENTRY.fullmatch(self.entry) else "`entry` must be package.module:function"
 
     def grade(self, seen: Seen) -> Grade:
-        """Ask the function; one that is not there or raises leaves the answer ungraded."""
+        """Ask the function; one that is not there, raises or returns something else leaves the answer ungraded."""
         function = seen.functions.get(self.entry)
         if function is None:
             return untold("python_not_allowed")
         try:
-            return RIGHT if function(seen.text) else wrong("python_says_no")
-        except Exception:  # noqa: BLE001  # a customer's code may raise anything, with words of the answer in it
+            said: object = function(seen.text)
+        except (Exception, SystemExit):  # noqa: BLE001  # a customer's code may raise anything, with words of the answer in it
             return untold("python_raised")
+        if not isinstance(said, bool):  # "no" would count as right
+            return untold("python_no_bool")
+        return RIGHT if said else wrong("python_says_no")
 
 
 ORACLE = PythonFunction
