@@ -87,7 +87,7 @@ def served_table(model: c.ModelComparison) -> Markup:
 def _served(model: c.ModelComparison, row: c.Row) -> list[Child]:
     one = served(row)
     sure = "" if one.posterior == DASH else f"posterior {one.posterior}"
-    notes = "; ".join(note for note in (sure, one.share) if note not in {"", DASH})
+    notes = "; ".join(note for note in (sure, one.share, one.named_at) if note not in {"", DASH})
     declared = tag("span", chip(row.status), f" {row.status}, declares ", data(one.declared, most=40), class_="wm-note")
     name = link("endpoint", data(one.endpoint, most=80), name=one.endpoint)
     return [

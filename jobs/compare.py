@@ -4,7 +4,7 @@ import asyncio
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal
@@ -20,6 +20,7 @@ from jobs.store_client import StoreClient, client_for
 from jobs.terminal import show
 from monitor.comparison import Comparison
 from monitor.comparison_facts import Facts
+from monitor.comparison_figures import stamp
 from monitor.comparison_public import public_facts
 from monitor.comparison_rows import compare
 from monitor.config_types import Config
@@ -100,7 +101,7 @@ def _facts(
     if snapshots and len(sources) > 1:
         raise UsageError("--from takes one snapshot of a store, or folders of evidence, not both")
     if snapshots:
-        return _of_snapshot(snapshots[0], wanted), f"from the snapshot {snapshots[0].resolve().name}"
+        return _of_snapshot(snapshots[0], wanted), f"from the snapshot of {_taken(snapshots[0])}"
     if sources:
         missing = [str(path) for path in sources if not path.is_dir()]
         if missing:
@@ -112,6 +113,15 @@ def _facts(
         return asyncio.run(facts_of_store(client, wanted)), "from the store"
     except StoreError as error:
         raise StoreError(f"{error} Without a store: --from FOLDER, what `probe` or `audit` kept.") from None
+
+
+def _taken(snapshot: Path) -> str:
+    """When a snapshot was taken, as its name tells (``20261130T110207Z-asked``); any other name as it is."""
+    name = snapshot.resolve().name
+    try:
+        return stamp(datetime.strptime(name.partition("-")[0], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC))
+    except ValueError:
+        return name
 
 
 def _of_snapshot(snapshot: Path, wanted: Wanted) -> tuple[Facts, ...]:

@@ -19,6 +19,9 @@ _APART = 14
 _CHARACTER = 6.6
 """Width of a character, at most of them, for a font of 12 units."""
 
+_WIDE = {"%": 11.8, "≤": 10.3, **dict.fromkeys("0123456789", 7.8)}
+"""Those that are wider in fonts as wide as DejaVu Sans, and stand at the ends of an axis."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
@@ -139,7 +142,7 @@ class _Picture:
 
     def _words(self, middle: float, y: int, text: str, *, beyond: float = 0.0) -> str:
         """Words around `middle`, moved so far that they run neither out of the picture nor over what ends `beyond`."""
-        half = len(text) * _CHARACTER / 2
+        half = sum(_WIDE.get(letter, _CHARACTER) for letter in text) / 2
         full = self.layout.left + self.layout.width + self.layout.right
         x = max(min(max(middle, half), full - half), beyond + half)
         return f'<text class="tick" x="{x:.1f}" y="{y}" text-anchor="middle">{_text(text)}</text>'

@@ -11,6 +11,7 @@ from markupsafe import Markup
 from jobs.compare_charts import NARROW, forest
 from jobs.verdict_table import SYMBOLS
 from monitor import comparison_cells as cells
+from monitor import comparison_verdicts as verdicts
 from monitor.comparison import Comparison, ModelComparison
 from monitor.comparison_causes import incident_title
 from monitor.comparison_figures import estimate_text, one_line, place_text, span_text, stamp, visible
@@ -95,10 +96,10 @@ def _known(comparison: Comparison) -> dict[str, Any]:
         "place": cells.shown_place, "place_text": place_text,
         "order": cells.order,
         "value": cells.value, "ends": cells.ends, "counted": cells.counted, "apart": cells.apart,
-        "rests_on": cells.rests_on, "incident_title": incident_title,
-        "order_text": order_text, "span": span_text, "stamp": stamp, "effect": cells.effect,
-        "threshold": cells.threshold, "change": cells.change, "percent": cells.percent, "times": cells.times,
-        "thousand": cells.thousand, "tokens": cells.tokens, "billed": cells.billed,
+        "rests_on": verdicts.rests_on, "incident_title": incident_title,
+        "order_text": order_text, "span": span_text, "stamp": stamp, "effect": verdicts.effect,
+        "threshold": verdicts.threshold, "change": cells.change, "percent": cells.percent, "times": cells.times,
+        "thousand": cells.thousand, "tokens": cells.tokens, "billed": cells.billed, "n_billed": cells.n_billed,
         "money": cells.money, "outcomes": cells.outcomes, "rungs": cells.rungs,
         "examples": cells.examples, "fault": cells.fault,
         "far": cells.far, "wrong_since": cells.wrong_since, "way_out": cells.way_out, "switches": cells.switches,

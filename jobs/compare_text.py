@@ -71,7 +71,7 @@ def _told(model: ModelComparison, row: Row) -> Iterator[tuple[Text, Text]]:
     sure = "" if one.posterior == DASH else f"posterior {one.posterior}"
     share = "" if one.share == DASH else one.share
     cells_ = {
-        "identified": "; ".join(filter(None, (one.served, sure, share))), "remark": one.remark,
+        "identified": "; ".join(filter(None, (one.served, sure, share, one.named_at))), "remark": one.remark,
         "from golden": cells.far(row), "wrong since": cells.wrong_since(row), "to switch": cells.way_out(model, row),
         "judged": one.judged,
     }  # fmt: skip

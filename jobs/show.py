@@ -16,8 +16,8 @@ from jobs.terminal import show as print_view
 from jobs.terminal import show_document
 from jobs.verdict_table import SYMBOLS
 from monitor.codec import plain
-from monitor.comparison_cells import effect, threshold
 from monitor.comparison_figures import one_line, stamp
+from monitor.comparison_verdicts import effect, threshold
 from monitor.config_types import Config
 from monitor.errors import StoreError, UsageError
 from monitor.replay_command import replay_command

@@ -35,8 +35,8 @@ class Estimate:
     ``counts`` names one of the n (token, answer, request, run).
     ``exact`` for what is declared and has no error, such as a price. ``threshold`` is what a verdict compared it with.
     ``apart`` says why a measured value has no place among the others. ``top_k`` is how many alternatives a divergence
-    is computed from, ``basis`` whatever else must be equal for two estimates to be comparable (the digest of the golden
-    weights). Instants are those of the first and last measurement.
+    is computed from, ``n_prompts`` over how many prompts, ``basis`` whatever else must be equal for two estimates to be
+    comparable (the digest of the golden weights). Instants are those of the first and last measurement.
     """
 
     value: float | None
@@ -51,6 +51,7 @@ class Estimate:
     threshold: float | None = None
     apart: str | None = None
     top_k: int | None = None
+    n_prompts: int | None = None
     basis: str | None = None
     first_at: datetime | None = None
     last_at: datetime | None = None
@@ -195,6 +196,8 @@ class RequestSize:
     tokens_in: float
     tokens_out: float
     reported: bool
+    n: int = 0
+    """Requests of the two endpoints that the means are over."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

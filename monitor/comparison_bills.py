@@ -36,6 +36,7 @@ def _size(bills: Mapping[Asked, Bill], weights: Mapping[Asked, int]) -> RequestS
     return RequestSize(
         tokens_in=_mean({key: bills[key].tokens_in / bills[key].n for key in weights}, weights),
         tokens_out=_mean({key: bills[key].tokens_out / bills[key].n for key in weights}, weights), reported=True,
+        n=sum(weights.values()),
     )  # fmt: skip
 
 
@@ -46,7 +47,7 @@ def _stand_in(known: Mapping[Asked, Bill], weights: Mapping[Asked, int], rows: S
         return None
     tokens_in, tokens_out = _size(golden, weights), _size(known, weights)
     assert tokens_in is not None and tokens_out is not None  # noqa: S101, PT018  # there are weights
-    return RequestSize(tokens_in=tokens_in.tokens_in, tokens_out=tokens_out.tokens_out, reported=False)
+    return RequestSize(tokens_in=tokens_in.tokens_in, tokens_out=tokens_out.tokens_out, reported=False, n=tokens_out.n)
 
 
 def _golden(rows: Sequence[Row], weights: Mapping[Asked, int]) -> Iterator[Mapping[Asked, Bill]]:

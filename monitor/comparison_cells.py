@@ -29,18 +29,13 @@ from monitor.comparison_figures import (
     stamp,
     usd_text,
 )
-from monitor.comparison_limits import hidden_end
 from monitor.comparison_measures import MEASURES, has_other_prompt
+from monitor.comparison_weights import missing_part
 from monitor.comparison_words import order_text
 from monitor.plurals import plural
-from monitor.results import Verdict
-from monitor.stats.posterior import posterior_text
 
 _EXAMPLES, _EXAMPLES_OF_MANY, _FEW = 8, 2, 10
 _GOALS = 3
-_POSTERIOR, _JOINED = "coarser_posterior", "joint_log_e"
-_MUCH = 0.1
-"""Share from which on a pass says little: about what 35 answers without a fault leave open."""
 
 
 def measures(model: ModelComparison) -> tuple[Measure, ...]:
@@ -91,40 +86,6 @@ def apart(one: Estimate) -> str:
     return "" if one.apart is None else f"no place: {one.apart}"
 
 
-def effect(told: Verdict) -> str:
-    """The size that a verdict measured, with its interval."""
-    if told.effect is None:
-        return DASH
-    if told.statistic == _POSTERIOR:
-        return f"coarser: {posterior_text(told.effect)}"
-    unit = "share" if told.unit == "share" else "nats" if told.unit == "nats" else ""
-    ends = "" if told.low is None or told.high is None else f" [{bare(told.low, unit)}, {bare(told.high, unit)}]"
-    return f"{bare(told.effect, unit)}{ends}" + ("" if unit == "share" else f" {told.unit}")
-
-
-def rests_on(told: Verdict) -> str:
-    """What a verdict rests on; beside a pass also what it may hide: one of 5 answers is none of 500."""
-    if told.statistic == _JOINED:
-        return f"{plural(told.n, 'detector')} joined"
-    n = f"n {told.n:,}"
-    if told.status != "pass":
-        return n
-    end = hidden_end(told)
-    if end is not None:
-        return f"{n}, {'few: ' if end > _MUCH else ''}up to {bare(end, 'share')} may be hidden"
-    unit = f" {told.unit}" if told.unit not in {"", "share"} else ""
-    return n if told.mde is None else f"{n}, from {bare(told.mde, told.unit)}{unit} on it would show"
-
-
-def threshold(told: Verdict) -> str:
-    """What a verdict compared its effect with."""
-    if told.threshold is None:
-        return DASH
-    if told.statistic == _POSTERIOR:
-        return f"{told.threshold:.3g}"
-    return bare(told.threshold, "share") if told.unit == "share" else f"{told.threshold:.3g}"
-
-
 def change(usd: float | None) -> str:
     """A difference of prices with its sign."""
     return DASH if usd is None else f"{usd:+.2f}" if usd == round(usd, 2) else f"{usd:+.3g}"
@@ -147,6 +108,11 @@ def billed(size: RequestSize | None) -> str:
     if size is None:
         return DASH
     return f"{size.tokens_in:.0f} + {size.tokens_out:.0f}" + ("" if size.reported else " (not reported)")
+
+
+def n_billed(one: Switch) -> str:
+    """Over how many requests of both the means of a switch are; empty where not known."""
+    return "" if one.size_from is None or not one.size_from.n else f"means of {plural(one.size_from.n, 'request')}"
 
 
 def times(ratio: float | None, timed: bool) -> str:
@@ -204,7 +170,10 @@ def wrong_since(row: Row) -> str:
 def way_out(model: ModelComparison, row: Row) -> str:
     """The cheapest endpoint to go to, and what the same requests cost there more or less."""
     one = next((one for one in switches(model) if one.from_ == row.endpoint.name), None)
-    return DASH if one is None else f"{one.to}: {percent(one) if percent(one) != DASH else 'cost unknown'}"
+    if one is None:
+        return DASH
+    change, part = percent(one), missing_part(row.verdicts)
+    return f"{one.to}: {'cost unknown' if change == DASH else change}{f', with {part}' if part else ''}"
 
 
 def fault(row: Row, one: Example) -> str:
@@ -234,8 +203,9 @@ def switch_note(model: ModelComparison) -> str:
     if known:
         parts.append(
             "1,000 requests: the same questions to both, as they were asked here, at the prompt and output tokens that "
-            "each of the two reports for them (tokens a request: prompt + output). Each line has a mix of questions of "
-            "its own, so the same endpoint does not cost the same in all."
+            "each of the two reports for them (tokens a request: prompt + output, means over the requests of "
+            "both). Each line goes by the questions that its two endpoints were both asked, as often as they were, "
+            "so the cost of one endpoint differs between lines."
         )
     if any(not size.reported for size in known):
         parts.append(

@@ -76,5 +76,6 @@ def _distances(exchanges: Sequence[Exchange], views: Mapping[str, GoldenView]) -
 def _far(probe: str, nats: float, exchange: Exchange, views: Mapping[str, GoldenView]) -> Example:
     positions = views[exchange.exchange_id].positions
     other = sum(place.top1_same is False for place in positions)
-    remark = f"{nats:.2g} nats on average over {plural(len(positions), 'token')}; another first choice at {other}"
+    choice = f"the first choice differs at {other} of {plural(len(positions), 'position')}"
+    remark = f"{nats:.2g} nats on average over {plural(len(positions), 'token')}; {choice}"
     return replace(example(FAR, probe, exchange), remark=remark)

@@ -45,7 +45,8 @@ def _troubles(row: Row) -> Iterator[str]:
         if told.detector == "availability" and below and rate.value is not None:
             why = f" ({counts_text(ends.faults)})" if ends.faults else ""
             yield (
-                f"of the {plural(ends.n, 'request')} of this window that count, {ends.good} were good: "
+                f"of the {plural(ends.n, 'request')} of this window that count, {ends.good} got a complete answer with "
+                f"usable tool calls (faults within these are told apart): "
                 f"{amount(rate.value, 'share')} {interval_text(rate, 'share')}; {ends.n - ends.good} were not{why}"
                 f"{apart_text(ends)}"
             )
@@ -64,13 +65,12 @@ def _unjudged(row: Row) -> str:
 
 def _what(row: Row) -> str:
     declared = row.endpoint.precision or "full precision, as nothing else is declared"
-    causes = ", ".join(row.causes)
+    causes, prompt = ", ".join(row.causes), prompt_fault(row.verdicts)
+    if prompt is not None:
+        return prompt
     if is_over_quantised(row) and row.identified is not None:
         name = row.identified.name
         return f"is over-quantised: it declares {declared} and serves {name}{bits_text(name)}"
-    prompt = prompt_fault(row.verdicts)
-    if prompt is not None:
-        return f"does not serve what it declares ({declared}): {prompt}"
     if is_routed(row) and row.identified is not None:
         name = row.identified.name
         lead = "is over-quantised in part: it " if is_precision(name) else ""
@@ -94,7 +94,7 @@ def _how_far(row: Row, ladder: Ladder | None) -> str:
         text += f", {times} times the {kl.threshold:.2g} that a faithful server may show"
     _, fails = thresholds(of(row.verdicts, "logprob_fidelity"))
     if fails is not None and kl.low is not None and kl.low > fails:
-        text += f", and surely above {fails:.2g}, from where on it fails"
+        text += f", and its 95% interval lies above {fails:.2g}, from where on it fails"
     return f"{text}{_on_ladder(row, ladder, kl.value)}."
 
 
@@ -134,7 +134,7 @@ def _identified(row: Row) -> str:
     return (
         f" Of all known ways to change the weights, {found.name} explains its answers best (posterior "
         f"{posterior_text(found.posterior)} after {plural(found.n_prompts, 'prompt')})."
-        + (f" It serves so an estimated {which}." if which else "")
+        + (f" It serves {found.name} for an estimated {which}." if which else "")
     )  # fmt: skip
 
 

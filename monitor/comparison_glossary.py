@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from monitor.comparison import Comparison
 from monitor.comparison_causes import MEANINGS
 from monitor.comparison_schemes import schemes_in
+from monitor.comparison_weights import ladder_text
 from monitor.faults.catalogue import CATALOGUE
 
 _TERMS = (
@@ -19,13 +20,14 @@ _TERMS = (
     ("tied", "the intervals leave open which of them is better"),
     (
         "joint evidence",
-        "log of an e-value over the runs since the last pass, or the first look: by chance above x with at most e^-x",
+        "log of an e-value, evidence since the last pass or the first look: by chance above x with at most e^-x",
     ),
+    ("would page", "with so much joint evidence an alert goes out, at as few false ones as the whole fleet may give"),
     ("posterior", "probability of a scheme once the answers were seen, out of all known schemes and “none of these”"),
     ("TTFT", "time to first token, in milliseconds"),
     ("Tokens per second", "of one stream, after the first token"),
     ("broken_tool_call", "a complete answer whose tool call cannot be parsed"),
-    ("coarser", "posterior of all schemes with fewer bits than declared"),
+    ("coarser", "posterior of all schemes with fewer bits than declared, or that change something else than bits"),
     ("truncated", "the connection closed before the answer was complete"),
     ("rate_limited", "refused for too many requests (HTTP 429): not the endpoint's fault, not counted"),
     ("http_5xx", "the endpoint answered with an error of its own"),
@@ -70,7 +72,7 @@ def _merged(schemes: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
 
 def _texts(comparison: Comparison) -> Iterator[str]:
     for model in comparison.models:
-        yield from (*model.words, *model.limits)
+        yield from (*model.words, *model.limits, ladder_text(model))
         yield from (one.measure.title for one in model.rankings)
         yield from (rung.name for rung in (model.ladder.rungs if model.ladder else ()))
         for row in model.rows:

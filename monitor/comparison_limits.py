@@ -9,7 +9,6 @@ from monitor.comparison_measures import ROUND, judged_at, newest
 from monitor.comparison_weights import not_judged
 from monitor.plurals import plural
 from monitor.results import Verdict
-from monitor.summary import NO_HISTORY
 
 FULL_K = 20
 """Alternatives that public APIs give at most, and what a divergence from fewer of them is a lower bound of."""
@@ -51,12 +50,14 @@ def _limits(facts: Facts, found: Mapping[str, Estimate]) -> Iterator[str]:
         yield f"Its weights were not judged: {why}."
     # Told already, also where another verdict repeats it.
     said = {why} | {one.reason for one in facts.verdicts if one.reason in why} if why is not None else set()
-    for told in facts.verdicts:
-        if any(reason in told.reason for reason in said):
-            continue
-        if told.status == "inconclusive" and told.cause != NO_HISTORY:
-            yield f"{told.detector} could not decide: {told.reason}."
+    open_ = [
+        f"{told.detector}: {told.reason}" for told in facts.verdicts
+        if told.status == "inconclusive" and not any(reason in told.reason for reason in said)
+    ]  # fmt: skip
+    if open_:
+        yield f"Not decided: {'; '.join(open_)}."
     yield from _older(facts)
+    yield from _not_identified(facts)
     yield from _of_fidelity(facts, found["kl"])
     yield from _hidden(facts)
     yield from _of_speed(facts, found["ttft_ms"])
@@ -73,12 +74,22 @@ def _older(facts: Facts) -> Iterator[str]:
         )
 
 
+def _not_identified(facts: Facts) -> Iterator[str]:
+    """Runs of `identify` after the one that the newest identification knows of: it takes long, and comes late."""
+    told = newest(facts, "identify")
+    run = max((one.last_at for one in facts.probes if one.probe == "identify"), default=None)
+    if told is not None and run is not None and run > told.at:
+        yield f"Its newest identification is of {stamp(told.at)}; its run of {stamp(run)} was not judged by then."
+
+
 def _of_fidelity(facts: Facts, kl: Estimate) -> Iterator[str]:
     told, audit = newest(facts, "logprob_fidelity"), newest(facts, "audit")
-    if told is not None and told.status == "pass" and told.mde is not None and kl.high is not None:
+    if told is not None and told.status == "pass" and None not in (told.mde, told.threshold) and kl.high is not None:
+        assert told.mde is not None and told.threshold is not None  # noqa: S101, PT018  # asked above
         yield (
-            f"Its divergence is at most {kl.high:.2g} nats (end of the interval). Detection limit: {told.mde:.2g} "
-            "nats would be seen to be beyond what is tolerated with 80% probability; less may pass."
+            f"Its divergence is at most {kl.high:.2g} nats (end of the interval). Detection limit: "
+            f"{told.mde - told.threshold:.2g} nats beyond the {told.threshold:.3g} that are tolerated would be seen "
+            "with 80% probability; less may pass."
         )
     if kl.top_k is not None and kl.top_k < FULL_K:
         yield f"It lists {kl.top_k} alternatives per token: its divergence is a lower bound of that at {FULL_K}."

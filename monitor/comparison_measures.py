@@ -21,9 +21,9 @@ MEASURES: tuple[Measure, ...] = (
     Measure(name="prompt_match", title="Prompt tokens right", unit="share", better="higher",
             definition="Answers whose count of prompt tokens is that of the golden template and tokenizer, k of n."),
     Measure(name="availability", title="Availability", unit="share", better="higher",
-            definition="Requests of the window that got a complete answer with usable tool calls, k of n. Rate limits, "
-                       "wrong keys, maintenance and what else is no fault of the endpoint are not in n; they are "
-                       "listed apart."),
+            definition="Requests of the window that got a complete answer with usable tool calls, k of n; faults "
+                       "within such answers are counted by the detector faults. Rate limits, wrong keys, maintenance "
+                       "and what else is no fault of the endpoint are not in n; they are listed apart."),
     Measure(name="tools", title="Tool calls faulty", unit="share", better="lower",
             definition="Answers to tool cases with a fault, k of n; the interval allows for answers to one case."),
     Measure(name="ttft_ms", title="TTFT", unit="ms", better="lower",
@@ -109,7 +109,9 @@ def _of_weights(facts: Facts, detector: str) -> Estimate:
     """A distance from golden: one of weights only where both got the same prompt."""
     found = _of_verdict(facts, detector, "token")
     other = found.value is not None and has_other_prompt(facts.verdicts)
-    return replace(found, apart=OTHER_PROMPT) if other else found
+    told = newest(facts, detector)
+    n = told.details.get("n_prompts") if told is not None else None
+    return replace(found, apart=OTHER_PROMPT if other else None, n_prompts=n if isinstance(n, int) else None)
 
 
 def _kl(facts: Facts) -> Estimate:

@@ -13,6 +13,8 @@ APART = timedelta(hours=1)
 
 _UNEQUAL_K = "divergences over different numbers of alternatives: the one with fewer is a lower bound"
 
+_UNEQUAL_PROMPTS = "divergences over different prompts ({} and {}), neither of them within what is tolerated"
+
 TIMED = frozenset({"availability", "ttft_ms", "tps"})
 """Measures that depend on the hour."""
 
@@ -35,6 +37,7 @@ def _apart(one: Estimate, other: Estimate) -> bool:
 def surely_better(measure: Measure, one: Estimate, other: Estimate) -> bool:
     """Whether `one` is better than `other` beyond what the intervals leave open.
 
+    Divergences over different prompts are not told apart, unless one is tolerated and the other is not.
     Both within the smaller tolerance of the two are equally good: so far faithful engines differ from one another.
     A divergence that is computed from fewer alternatives is a lower bound of what more of them would show (data
     processing inequality), so of two that differ in k, only the one with fewer can be called worse.
@@ -54,7 +57,24 @@ def is_better(measure: Measure, one: Estimate, other: Estimate) -> bool:
         return False
     if measure.better == "higher":
         return one.low > other.high
-    return one.high < other.low and not _both_tolerated(one, other) and _enough_alternatives(one, other)
+    return one.high < other.low and not _both_tolerated(one, other) and _enough_alternatives(one, other) and not (
+        _differs_by_prompts(one, other)
+    )
+
+
+def _differs_by_prompts(one: Estimate, other: Estimate) -> bool:
+    """Whether two divergences are over different prompts, of which some are harder than others.
+
+    What is tolerated holds for any: one within it is better than one beyond it, whatever the two were asked.
+    """
+    known = one.n_prompts is not None and other.n_prompts is not None
+    return known and one.n_prompts != other.n_prompts and not (_parted(one, other) or _parted(other, one))
+
+
+def _parted(one: Estimate, other: Estimate) -> bool:
+    if one.threshold is None or other.threshold is None or one.high is None or other.low is None:
+        return False
+    return one.high <= one.threshold and other.low > other.threshold
 
 
 def _both_tolerated(one: Estimate, other: Estimate) -> bool:
@@ -115,10 +135,16 @@ def _compared(measure: Measure, known: Mapping[str, Estimate]) -> tuple[Beaten, 
                 beaten[name].add(other_name)
             elif is_better(measure, other, one):
                 beaten[other_name].add(name)
-            why = _UNEQUAL_K if _different_k(one, other) else None
+            why = _UNEQUAL_K if _different_k(one, other) else _prompts_remark(one, other)
         if why is not None:
             apart.setdefault(why, []).append(f"{name} and {other_name}")
     return beaten, tuple(f"{_listed(pairs)}: {why}" for why, pairs in apart.items())
+
+
+def _prompts_remark(one: Estimate, other: Estimate) -> str | None:
+    if not _differs_by_prompts(one, other) or _both_tolerated(one, other):
+        return None
+    return _UNEQUAL_PROMPTS.format(one.n_prompts, other.n_prompts)
 
 
 def _places(beaten: Beaten) -> dict[str, Place]:

@@ -6,7 +6,7 @@ from monitor.causes import explain
 from monitor.comparison import Identified, RequestSize, Row, Since, Switch, is_good
 from monitor.comparison_bills import sizes
 from monitor.comparison_facts import Facts, Streak
-from monitor.comparison_measures import SERVED, measure, newest
+from monitor.comparison_measures import OPERATION, SERVED, measure, newest
 from monitor.comparison_order import can_be_placed, surely_better
 from monitor.results import Verdict
 from monitor.stats.hypotheses import FAITHFUL
@@ -32,6 +32,15 @@ def since(facts: Facts) -> Since | None:
     detector = cause.detector if cause is not None else bad[0]
     # All who look at what is served tell of one fault: who saw it first says since when, as its incident does.
     alike = [one for one in bad if one in SERVED] if detector in SERVED else [detector]
+    if detector in OPERATION:
+        # Faults of operation are different ones, and the endpoint has been wrong since the earliest of them.
+        return min((one for name in bad if name in OPERATION and (one := _of(facts, name, [name])) is not None),
+                   key=lambda one: one.first_bad_at, default=None)  # fmt: skip
+    return _of(facts, detector, alike)
+
+
+def _of(facts: Facts, detector: str, alike: Sequence[str]) -> Since | None:
+    """Since when what these detectors tell of has been there."""
     streaks = {one: past for one in (detector, *alike) if (past := facts.past.get(one)) is not None}
     return _unbroken(streaks) or _from_newest(detector, newest(facts, detector))
 

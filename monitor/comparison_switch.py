@@ -1,15 +1,19 @@
 """What a switch from one endpoint to another costs, in words."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from monitor.comparison import RequestSize, Switch
 from monitor.comparison_figures import bare, change_text, usd_text
+from monitor.plurals import plural
 
 _UNKNOWN = float("inf")
 
 
-def switching(switches: Sequence[Switch]) -> Iterator[str]:
-    """A sentence for each endpoint that somebody may want to leave: to the cheapest of those that pass."""
+def switching(switches: Sequence[Switch], left_out: Mapping[str, str]) -> Iterator[str]:
+    """A sentence for each endpoint that somebody may want to leave: to the cheapest of those that pass.
+
+    ``left_out`` names, by endpoint, the part of golden's prompt that never reaches the model there.
+    """
     told: set[str] = set()
     if switches and all(one.price_in_change_usd is None and _money(one) == _UNKNOWN for one in switches):
         yield "What a switch would cost is not known: prices are not declared (price_in_usd, price_out_usd)."
@@ -17,16 +21,26 @@ def switching(switches: Sequence[Switch]) -> Iterator[str]:
     for one in sorted(switches, key=lambda one: (one.from_, _money(one))):
         if one.from_ not in told:
             told.add(one.from_)
-            yield switch_text(one)
+            yield switch_text(one, left_out.get(one.from_))
 
 
 def _money(one: Switch) -> float:
     return _UNKNOWN if one.blended_change_usd is None else one.blended_change_usd
 
 
-def switch_text(one: Switch) -> str:
-    """Return what changes with a switch: money first, then speed."""
-    return f"To go from {one.from_} to {one.to} costs {_cost(one)}{_speed(one)}."
+def switch_text(one: Switch, left_out: str | None = None) -> str:
+    """Return what changes with a switch: money first, then speed; `left_out` is no saving but a missing prompt."""
+    return f"To go from {one.from_} to {one.to} costs {_cost(one)}{_speed(one)}.{_missing(one, left_out)}"
+
+
+def _missing(one: Switch, left_out: str | None) -> str:
+    old, new = one.size_from, one.size_to
+    if left_out is None or old is None or new is None or new.tokens_in <= old.tokens_in:
+        return ""
+    return (
+        f" A part of that is {left_out}, which {one.from_} leaves out and so does not bill: "
+        f"{old.tokens_in:.0f} prompt tokens a request instead of {new.tokens_in:.0f}."
+    )
 
 
 def _cost(one: Switch) -> str:
@@ -45,9 +59,14 @@ def _cost(one: Switch) -> str:
     if one.size_from is not None and one.size_to is not None and one.per_thousand_to_usd is not None:
         return (
             f"{cost}. For 1,000 requests as they were asked here that is {thousand_text(one)}, by the tokens that each "
-            f"bills: {one.from_} {size_text(one.size_from)}, {one.to} {size_text(one.size_to)} a request"
+            f"bills: {one.from_} {size_text(one.size_from)}, {one.to} {size_text(one.size_to)} a request{_over(one)}"
         )
     return cost if one.blended_ratio is None else f"{cost} ({one.blended_ratio - 1:+.0%} at three in to one out)"
+
+
+def _over(one: Switch) -> str:
+    size = one.size_from
+    return "" if size is None or not size.n else f" (means over {plural(size.n, 'request')} of both)"
 
 
 def thousand_text(one: Switch) -> str:

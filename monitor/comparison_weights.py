@@ -24,17 +24,39 @@ def of(verdicts: Sequence[Verdict], detector: str) -> Verdict | None:
     return next((one for one in verdicts if one.detector == detector), None)
 
 
+_PARTS = {"system": "the system turn", "tools": "the tools", "stub": "the words that open the answer"}
+"""Parts of a prompt that `accounting` finds missing, as people call them."""
+
+
 def prompt_fault(verdicts: Sequence[Verdict]) -> str | None:
-    """Say what is wrong with the prompt, and how that shows; None where nothing is."""
+    """Say what the endpoint does to the prompt, and how that shows; None where nothing is wrong with it.
+
+    Of the weights behind another prompt nothing is said: they may be those that are declared.
+    """
     if not has_other_prompt(verdicts):
         return None
-    counted = of(verdicts, _ACCOUNTING)
+    counted, lead = of(verdicts, _ACCOUNTING), "does not feed the model golden's prompt"
     if counted is None or counted.status != "fail":
-        return "the prompt that the model gets is not the one that golden gets"
-    lead = "a part of the prompt never reaches the model" if counted.details.get("missing") else (
-        "the prompt that the model gets is not the one that golden gets"
-    )  # fmt: skip
-    return f"{lead}: {counted.reason}"
+        return lead
+    part = missing_part(verdicts)
+    return f"{lead}: {f'{part} is missing ({_counted(counted)})' if part else counted.reason}"
+
+
+def missing_part(verdicts: Sequence[Verdict]) -> str | None:
+    """Name the parts of golden's prompt whose absence explains all token counts; None where none does."""
+    counted = of(verdicts, _ACCOUNTING)
+    missing = counted.details.get("missing") if counted is not None and counted.status == "fail" else None
+    return " and ".join(_PARTS.get(name, name) for name in str(missing).split("+")) if missing else None
+
+
+def _counted(told: Verdict) -> str:
+    """Return such as ``37 of 37 prompts counted 21 tokens shorter than golden's``."""
+    deltas = told.details.get("deltas")
+    if not deltas:
+        return told.reason
+    wrong, by = sum(deltas.values()), sorted(abs(int(delta)) for delta in deltas)
+    span = plural(by[0], "token") if len(by) == 1 else f"{by[0]} to {by[-1]} tokens"
+    return f"{wrong} of {plural(told.n, 'prompt')} counted {span} shorter than golden's"
 
 
 def not_judged(verdicts: Sequence[Verdict]) -> str | None:
@@ -64,6 +86,8 @@ class Served:
     share: str
     judged: str
     remark: str
+    named_at: str = ""
+    """Up to when the identification that names it knows, which may be older than what else was judged."""
 
 
 def served(row: Row) -> Served:
@@ -78,8 +102,8 @@ def served(row: Row) -> Served:
     return Served(
         endpoint=row.endpoint.name, declared=declared, served=f"{found.name}{bits_text(found.name)}",
         posterior=posterior_text(found.posterior),
-        share=share_text(row) or DASH, judged=judged_text(row),
-        remark=_remark(row, told),
+        share=share_text(row) or DASH, judged=judged_text(row), remark=_remark(row, told),
+        named_at=f"as of {stamp(told.at)}" if told is not None else "",
     )  # fmt: skip
 
 
@@ -153,8 +177,20 @@ def thresholds_text(told: Verdict | None) -> str:
     if tolerated is None or fails is None:
         return ""
     return (
-        f"An interval wholly below {tolerated:.2g} passes, since faithful engines differ by as much; one wholly above "
-        f"{fails:.2g} fails; one wholly above {tolerated:.2g} only is suspect."
+        f"An interval wholly below {tolerated:.2g} passes, one wholly above {fails:.2g} fails, one wholly above "
+        f"{tolerated:.2g} only is suspect."
+    )
+
+
+def _derived(ladder: Ladder, tolerated: float) -> str:
+    """Say where a tolerance is from, if it is that of the ladder (Hahn & Meeker, see docs/calibration.md)."""
+    if ladder.tolerance is None or abs(ladder.tolerance - tolerated) > 1e-9:
+        return ""
+    n = sum(rung.faithful for rung in ladder.rungs)
+    return (
+        f"{tolerated:.3g} is where one more faithful engine would stay with 99% (one-sided prediction bound from the "
+        f"{n} measured), so it lies above the largest of them. KL alone fails nothing that lies below {tolerated:.2g} "
+        "or between the two lines, such as many schemes of 8 bit; an identification can name those."
     )
 
 
@@ -192,6 +228,9 @@ def _ladder(model: ModelComparison) -> Iterator[str]:
     known = [row for row in model.rows if row.estimates["kl"].value is not None]
     told = (thresholds_text(of(row.verdicts, _KL)) for row in known)
     yield from dict.fromkeys(text for text in told if text)
+    if model.ladder is not None:
+        limits = {of_.threshold for row in known if (of_ := of(row.verdicts, _KL)) is not None and of_.threshold}
+        yield from (text for limit in sorted(limits) if (text := _derived(model.ladder, limit)))
     other = [row.endpoint.name for row in known if has_other_prompt(row.verdicts)]
     if other:
         yield f"{', '.join(other)}: drawn hollow, as the distance is that of another prompt, not of weights."

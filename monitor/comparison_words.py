@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 from monitor.comparison import ModelComparison, Ranking, Row, is_good
 from monitor.comparison_failing import failing, near_text, since_text
+from monitor.comparison_faults import faults_text
 from monitor.comparison_figures import amount, span_text
 from monitor.comparison_measures import measure
 from monitor.comparison_since import blended_usd
 from monitor.comparison_switch import switching
-from monitor.comparison_weights import not_judged
+from monitor.comparison_weights import missing_part, not_judged
 from monitor.plurals import plural
 from monitor.summary import counting
 
@@ -42,24 +43,31 @@ def sections(model: ModelComparison) -> tuple[Section, ...]:
         ("Passing", [_passing(row) for row in rows if is_good(row)]),
         ("Undecided", [_undecided(row) for row in rows if _is_undecided(row)]),
         ("Order", list(_orders(model))),
-        ("Switching", list(switching(model.switches))),
+        ("Switching", list(switching(model.switches, _left_out(rows)))),
     )
     return tuple(Section(title=title, sentences=tuple(said)) for title, said in found if said)
 
 
 def advice(model: ModelComparison) -> str:
     """Whom to choose, in one sentence: the one that passes, or that none does, or that several do."""
-    good, n = [row for row in model.rows if is_good(row)], len(model.rows)
+    rows, n = model.rows, len(model.rows)
+    good = [row for row in rows if is_good(row)]
     if not good:
         bad = sum(row.status in {"fail", "suspect"} for row in model.rows)
         counts = ((bad, "failing or suspect"), (n - bad, "not decided"))
         return f"No endpoint of {model.model} passes: {', '.join(f'{k} {what}' for k, what in counts if k)}."
     if len(good) == 1:
         among = "the only endpoint that was looked at" if n == 1 else f"of {plural(n, 'endpoint')} it alone"
-        name = good[0].endpoint.name
-        return f"Choose {name} for {model.model}: {among} serves what it declares, as far as was measured."
+        wrong = faults_text(rows)
+        others = f" {wrong}." if wrong else ""
+        return f"Choose {good[0].endpoint.name} for {model.model}: {among} passes, as far as was measured.{others}"
     names = _listed([row.endpoint.name for row in good])
     return f"Several endpoints of {model.model} pass and are not told apart in fidelity: {names}.{_cheapest(good)}"
+
+
+def _left_out(rows: Sequence[Row]) -> dict[str, str]:
+    """By endpoint the part of golden's prompt that it leaves out, and so does not bill."""
+    return {row.endpoint.name: part for row in rows if (part := missing_part(row.verdicts)) is not None}
 
 
 def _cheapest(rows: Sequence[Row]) -> str:
@@ -119,7 +127,8 @@ def _orders(model: ModelComparison) -> Iterator[str]:
     for name in _RANKED:
         found = model.ranking(name)
         if found is not None and len(model.rows) > 1:
-            yield f"By {measure(name).title}: {order_text(found)}."
+            why = f" Not comparable: {'; '.join(found.remarks)}." if found.remarks else ""
+            yield f"By {measure(name).title}: {order_text(found)}.{why}"
 
 
 def order_text(ranking: Ranking) -> str:

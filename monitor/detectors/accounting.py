@@ -86,7 +86,8 @@ class Accounting:
         )  # fmt: skip
 
     def _too_few(self, counts: list[_Count], evidence: Evidence) -> Finding:
-        reason = f"only {plural(len(counts), 'answer')} could be compared, {self.min_n} needed"
+        few = f"only {plural(len(counts), 'answer')}" if counts else "no answer"
+        reason = f"{few} could be compared, {self.min_n} needed"
         if not any(exchange.answered for exchange in evidence.exchanges):
             cause, why = "no_answers", "no complete answer"
         elif not evidence.golden:
@@ -133,12 +134,20 @@ def _reason(wrong: list[_Count], counts: list[_Count]) -> str:
     if not wrong:
         return f"all {len(counts)} prompt-token counts equal the golden count"
     deltas = sorted({count.delta for count in wrong})
-    span = f"{deltas[0]:+d}" if len(deltas) == 1 else f"{deltas[0]:+d} to {deltas[-1]:+d}"
     first = wrong[0]
     return (
-        f"{len(wrong)} of {len(counts)} prompt-token counts differ from golden by {span} tokens "
+        f"{len(wrong)} of {len(counts)} prompt-token counts differ from golden's, {_span(deltas)} "
         f"(e.g. {first.prompt_id}: {first.reported} instead of {first.golden}){_explanation(wrong, deltas)}"
     )
+
+
+def _span(deltas: Sequence[int]) -> str:
+    """Return such as ``21 tokens less``, or ``-3 to +2 tokens`` where some are more and some less."""
+    low, high = deltas[0], deltas[-1]
+    if low < 0 < high:
+        return f"{low:+d} to {high:+d} tokens"
+    near, far = sorted((abs(low), abs(high)))
+    return f"{plural(far, 'token') if near == far else f'{near} to {far} tokens'} {'less' if low < 0 else 'more'}"
 
 
 def missing_parts(wrong: Sequence[_Count]) -> str | None:

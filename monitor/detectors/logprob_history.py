@@ -162,7 +162,7 @@ class LogprobHistory:
         elif not any(exchange.choice.logprobs for exchange in asked):
             cause, why = "no_logprobs", "the endpoint returns no logprobs"
         elif len(before) < self.min_history:
-            cause, why = NO_HISTORY, f"{len(before)} earlier runs to compare with, {self.min_history} needed"
+            cause, why = NO_HISTORY, f"{len(before)} runs before the newest third, {self.min_history} needed"
         else:
             cause, why = "not_comparable", "earlier runs have too few answers to the same prompts"
         return Finding(

@@ -186,7 +186,7 @@ def _reason(worst: Shift, p_value: float, against: str, unjudged: Sequence[str])
     beside = "golden's answers to these prompts" if against == "golden" else f"{worst.n_before} earlier answers"
     return (
         f"{what}: {worst.effect:+.0%} of {worst.n} beside {beside} "
-        f"(95% interval {worst.low:+.0%} to {worst.high:+.0%}, p = {p_value:.2g} over all signs)"
+        f"(95% interval {worst.low:+.0%} to {worst.high:+.0%}; so much in any sign by chance: p {p_value:.2g})"
     ) + (f"; nothing to compare with: {', '.join(unjudged)}" if unjudged else "")
 
 

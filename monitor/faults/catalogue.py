@@ -125,7 +125,8 @@ _CONTRACTS = (
     Fault(number=43, name="history_contract", layer="protocol", forms=_BOTH, title="Reasoning of earlier turns",
           symptom="a turn without its reasoning is refused where it may be missing, or taken where it must be there"),
     Fault(number=44, name="bad_framing", layer="framing", forms=_BOTH, title="Body that is not what it says",
-          symptom="plain JSON for a stream, a wrong content type, no blank line at the end, lines of no known field"),
+          symptom="plain JSON for a stream, a wrong content type, no blank line at the end, lines of no known "
+                  "field, a stream that was not asked for"),
 )  # fmt: skip
 
 CATALOGUE: tuple[Fault, ...] = _CALLS + _ANSWERS + _CONTRACTS

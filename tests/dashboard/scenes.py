@@ -133,7 +133,7 @@ def full(now: datetime = NOW) -> list[Record]:
     shifted = verdict(
         MISCONFIGURED, "accounting", "fail", cause="template", effect=0.0, low=0.0, high=0.06,
         details={"k": 0, "deltas": {"+21": 60}},
-        reason="60 of 60 prompt-token counts differ from golden by +21 tokens (e.g. sum-1: 52 instead of 31)",
+        reason="60 of 60 prompt-token counts differ from golden's, 21 tokens more (e.g. sum-1: 52 instead of 31)",
     )  # fmt: skip
     doubtful = verdict(
         MISCONFIGURED, "logprob_fidelity", "suspect", cause="template", effect=0.03, low=0.013, high=0.06

@@ -46,7 +46,7 @@ def test_template_that_adds_to_every_turn() -> None:
 
 def test_reason_shows_one_example() -> None:
     verdict = judge(evidence(deltas=[-17] * 32))
-    assert verdict.reason.startswith("32 of 32 prompt-token counts differ from golden by -17 tokens")
+    assert verdict.reason.startswith("32 of 32 prompt-token counts differ from golden's, 17 tokens less")
     assert "13 instead of 30" in verdict.reason
     assert verdict.details["deltas"] == {"-17": 32}
 
@@ -117,7 +117,7 @@ def with_parts(made: Evidence, parts: dict[str, int]) -> Evidence:
         (-7, "tools", "exactly the tools that were sent"),
         (-4, "stub", "exactly the words that open the answer"),
         (-18, "system+tools", "exactly the system turn .* and the tools"),
-        (-5, None, r"by -5 tokens \(e\.g\. [^)]*\)$"),
+        (-5, None, r"5 tokens less \(e\.g\. [^)]*\)$"),
         (12, None, "as many tokens more on each, as a hidden system prompt adds"),
     ],
 )

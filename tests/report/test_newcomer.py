@@ -89,4 +89,4 @@ def test_a_scheme_that_is_spelled_in_two_ways_is_explained_once() -> None:
 def test_why_one_endpoint_costs_another_sum_in_each_line_is_said() -> None:
     first, second, *_ = facts()
     model = compared([billing(first, speed=(10, 40, 15)), billing(second, speed=(10, 40, 15))])
-    assert "so the same endpoint does not cost the same in all" in switch_note(model)
+    assert "so the cost of one endpoint differs between lines" in switch_note(model)

@@ -8,9 +8,9 @@ import pytest
 
 from jobs.compare_charts import forest, ladder
 from jobs.compare_documents import as_csv
-from jobs.compare_page import html, markdown, status_page
+from jobs.compare_page import as_markdown, html, markdown, status_page
 from monitor.comparison import Comparison, ModelComparison, Row
-from monitor.comparison_cells import effect, far, fault, outcomes, rests_on, switch_note, way_out, wrong_since
+from monitor.comparison_cells import far, fault, outcomes, switch_note, way_out, wrong_since
 from monitor.comparison_endings import endings, endings_text
 from monitor.comparison_examples import FAR, example
 from monitor.comparison_facts import Bill, Facts, Tally
@@ -19,6 +19,7 @@ from monitor.comparison_glossary import glossary
 from monitor.comparison_measures import measure
 from monitor.comparison_rows import compare
 from monitor.comparison_switch import switch_text
+from monitor.comparison_verdicts import effect, rests_on
 from monitor.comparison_weights import ladder_text, not_judged, served
 from monitor.comparison_words import advice, order_text, sections
 from monitor.stats.posterior import posterior_text
@@ -44,17 +45,27 @@ def misprompted() -> list[Facts]:
     first, *others = facts()
     counted = verdict(
         "acme-m-accounting", endpoint="acme/m", detector="accounting", status="fail", cause="template", effect=0.0,
-        low=0.0, high=0.1, unit="share", n=37, threshold=1.0, details={"k": 0, "missing": "system"}, run_ids=(),
+        low=0.0, high=0.1, unit="share", n=37, threshold=1.0, run_ids=(),
+        details={"k": 0, "missing": "system", "deltas": {"-21": 37}},
         reason="37 of 37 prompt-token counts differ by -21 tokens (e.g. river: 19 instead of 40)",
     )  # fmt: skip
     off = told("acme/m", "fail", 0.13, 0.09, 0.23, cause="template")
     return [replace(first, verdicts=(counted, off)), *others]
 
 
+def passing() -> Facts:
+    first: Facts = facts()[0]
+    return replace(first, endpoint=replace(first.endpoint, name="zeta/m"))
+
+
 def test_weights_behind_another_prompt_are_said_to_be_unjudged_and_what_is_missing_is_told() -> None:
     text = said_of(misprompted(), "acme/m")
-    assert "a part of the prompt never reaches the model: 37 of 37 prompt-token counts" in text
-    assert "19 instead of 40" in text
+    assert text.startswith(
+        "acme/m does not feed the model golden's prompt: the system turn is missing (37 of 37 prompts counted 21 "
+        "tokens shorter than golden's). Its weights were not judged"
+    )
+    assert "does not serve" not in text  # its weights may be those that it declares
+    assert "acme/m drops the system turn" in advice(compared([*misprompted()[:1], passing()]))
     assert "Its weights were not judged: its prompt is not golden's" in text
     assert "on the ladder" not in text
     row = row_of(misprompted(), "acme/m")
@@ -139,7 +150,7 @@ def test_an_endpoint_that_serves_some_requests_otherwise_is_told_as_that() -> No
     found = [first, replace(second, verdicts=(kl, routed)), *others]
     text = said_of(found, "bargain/m")
     assert "serves a part of its requests with other weights than it declares (bf16): Q4_0 (4 bits per weight)." in text
-    assert "It serves so an estimated 33% [14%, 56%] of requests, from 16 prompts." in text
+    assert "It serves Q4_0 for an estimated 33% [14%, 56%] of requests, from 16 prompts." in text
     assert text.startswith("bargain/m is over-quantised in part: it serves a part")
     # The table has the word too, so that nobody has to know what a scheme is called.
     assert served(row_of(found, "bargain/m")).remark == "over-quantised in part"
@@ -206,8 +217,10 @@ def test_a_pass_says_what_it_may_hide() -> None:
 
 def test_a_pass_of_few_answers_is_not_read_as_one_of_many() -> None:
     looped: dict[str, Any] = {"detector": "shape", "unit": "share", "effect": 0.175, "low": -0.02}
-    assert rests_on(verdict("s", status="pass", n=5, high=0.6, **looped)) == ("n 5, few: up to 60.0% may be hidden")
-    assert rests_on(verdict("s", status="pass", n=500, high=0.03, **looped)) == "n 500, up to 3.0% may be hidden"
+    found = [rests_on(verdict("s", status="pass", n=n, high=high, **looped)) for n, high in ((5, 0.6), (500, 0.03))]
+    assert found == [
+        "n 5, no fault shown; few: up to 60.0% may be hidden", "n 500, no fault shown; up to 3.0% may be hidden"
+    ]  # fmt: skip
     far = told("a/m", "pass", 1e-5, 8e-6, 2e-5, mde=0.0021)
     assert rests_on(far) == "n 133, from 0.0021 nats on it would show"
     assert rests_on(told("a/m", "fail", 0.2, 0.1, 0.3)) == "n 133"
@@ -236,7 +249,7 @@ def test_eight_bit_within_the_tolerance_is_said_to_need_an_identification() -> N
     first, *others = facts()
     measured = replace(first, verdicts=(told("acme/m", "pass", 1e-5, 8e-6, 2e-5, mde=0.0021),))
     assert any(
-        "at most 2e-05 nats (end of the interval). Detection limit: 0.0021 nats would" in one
+        "at most 2e-05 nats (end of the interval). Detection limit: 0.0001 nats beyond the 0.002 that are" in one
         for one in row_of([measured, *others], "acme/m").limits
     )
 
@@ -349,8 +362,14 @@ def test_a_value_without_an_interval_has_no_place_and_is_drawn_hollow() -> None:
 @pytest.mark.parametrize(
     ("names", "said"),
     [
-        (("acme/m", "bargain/m"), "Choose acme/m for smollm2: of 2 endpoints it alone serves what it declares"),
-        (("acme/m",), "Choose acme/m for smollm2: the only endpoint that was looked at serves what it declares"),
+        (
+            ("acme/m", "bargain/m"),
+            (
+                "Choose acme/m for smollm2: of 2 endpoints it alone passes, as far as was measured. bargain/m serves "
+                "Q4_0 (4 bits per weight)."
+            ),
+        ),
+        (("acme/m",), "Choose acme/m for smollm2: the only endpoint that was looked at passes, as far as was"),
         (("bargain/m", "dusk/m"), "No endpoint of smollm2 passes: 1 failing or suspect, 1 not decided."),
     ],
 )
@@ -399,4 +418,4 @@ def test_the_forms_say_the_same_first() -> None:
     found: Comparison = compare(facts())
     (model,) = found.models
     assert advice(model) in html(found)
-    assert advice(model) in markdown(found)
+    assert as_markdown(advice(model)) in markdown(found)

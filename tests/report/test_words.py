@@ -23,10 +23,10 @@ def test_a_reader_learns_who_how_much_how_sure_since_when_and_what_a_switch_cost
     text = said(facts())
     assert "bargain/m is over-quantised: it declares bf16 and serves Q4_0 (4 bits per weight)." in text
     assert "0.24 nats from golden's (95% interval 0.19 to 0.3), 120 times the 0.002 that a faithful server" in text
-    assert "and surely above 0.02, from where on it fails." in text
+    assert "and its 95% interval lies above 0.02, from where on it fails." in text
     assert "on the ladder" not in text  # the identification names the scheme
     assert "Q4_0 explains its answers best (posterior above 0.999 after 16 prompts)." in text
-    assert "It serves so an estimated 97% [82%, 100%] of requests, perhaps all, from 16 prompts." in text
+    assert "It serves Q4_0 for an estimated 97% [82%, 100%] of requests, perhaps all, from 16 prompts." in text
     assert "It began between 2026-03-01 13:00 UTC, the last pass, and 2026-03-01 15:00 UTC" in text
     assert "To go from bargain/m to acme/m costs 0.10 USD more per million prompt tokens and 0.30 USD more" in text
 
@@ -34,8 +34,9 @@ def test_a_reader_learns_who_how_much_how_sure_since_when_and_what_a_switch_cost
 def test_an_endpoint_that_only_fails_to_answer_is_not_called_unfaithful() -> None:
     text = said(facts())
     assert (
-        "corner/m does not answer reliably: of the 34 requests of this window that count, 18 were good: 52.9%" in text
-    )
+        "corner/m does not answer reliably: of the 34 requests of this window that count, 18 got a complete answer "
+        "with usable tool calls (faults within these are told apart): 52.9%"
+    ) in text
     assert "16 were not (16 x truncated)" in text
     assert "corner/m does not serve" not in text
 
@@ -129,7 +130,7 @@ def test_an_audit_decides_where_one_of_its_parts_could_not() -> None:
     assert concluding([open_part]) == [open_part]
     row = compare([Facts(endpoint=endpoint("a/m"), verdicts=(joint, open_part))]).models[0].rows[0]
     assert row.status == "pass"
-    assert any("greedy_flips could not decide" in limit for limit in row.limits)
+    assert any("Not decided: greedy_flips: " in limit for limit in row.limits)
 
 
 def test_a_tier_with_an_order_inside_tells_the_places_of_each() -> None:
