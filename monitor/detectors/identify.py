@@ -42,7 +42,7 @@ class Identify:
     """Posterior over variants of the golden weights."""
 
     kind: ClassVar[str] = "identify"
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
     probes: ClassVar[frozenset[str] | None] = frozenset({"identify"})
     looks_back: ClassVar[int] = 0
     metrics: ClassVar[tuple[Metric, ...]] = (

@@ -22,6 +22,9 @@ GOLDEN, UNEXPLAINED, FAITHFUL, SEVERAL = "golden", "unexplained", "bf16-class", 
 of two hypotheses behind one name.
 """
 
+SAMPLER = "sampler"
+"""Family of what every engine computes alike out of its logprobs: it adds no noise to that of the engine."""
+
 SCALES = np.geomspace(0.002, 4.0, 17)
 """Noise of the logprobs in nats, all alike a priori."""
 
@@ -36,6 +39,7 @@ PRIORS = {"faithful": 1 / 3, "bank": 5 / 12, "unexplained": 1 / 4}
 
 _LOG_PRIOR = {name: np.log(value) for name, value in PRIORS.items()}
 _GAINS, _NEAR_GAINS = (0.8, 1.0), (0.2, 0.4)
+_EXACT_GAINS, _COLDEST = (1.0,), 0.625  # of samplers; a temperature of 0.625 makes noise 1.6 times as large
 _NOISY = SCALES <= _MOST_NOISE_NATS
 _Bools = NDArray[np.bool_]
 
@@ -57,11 +61,15 @@ class Candidate:
 class Weighing(ABC):
     """Log evidences out of likelihoods: sums over clusters, integrals over scales and shares."""
 
-    def __init__(self, clusters: Sequence[str], faithful_nats: float) -> None:
+    def __init__(self, clusters: Sequence[str], faithful_nats: float, families: Sequence[str]) -> None:
         _, self._index = np.unique(np.asarray(clusters), return_inverse=True)
         self.n_clusters = int(self._index.max()) + 1
         # The largest scale is left to what is unexplained, whatever is granted.
         self._faithful: _Bools = min(max(faithful_nats, SCALES[1]), SCALES[-2]) >= SCALES
+        self._families = families
+        # A temperature divides the engine's noise by itself.
+        sampled = min(max(faithful_nats / _COLDEST, SCALES[1]), SCALES[-2]) >= SCALES
+        self._noise = {FAITHFUL: self._faithful, SAMPLER: sampled}
         self._known: dict[tuple[int, float], Floats] = {}
 
     @abstractmethod
@@ -76,10 +84,10 @@ class Weighing(ABC):
         """Evidence of more noise than that, at all prompts or a share of them."""
         return self._mixed(self.likelihoods(None), ~self._faithful)
 
-    def hypothesis(self, column: int, *, faithful: bool) -> float:
+    def hypothesis(self, column: int) -> float:
         """Evidence of a hypothesis, at all prompts or a share of them."""
-        noise = self._faithful if faithful else _NOISY
-        parts = [self._mixed(self.likelihoods(column, gain), noise) for gain in _GAINS]
+        gains = _EXACT_GAINS if self._families[column] == SAMPLER else _GAINS
+        parts = [self._mixed(self.likelihoods(column, gain), self._noise_of(column)) for gain in gains]
         return float(log_sum(parts) - np.log(len(parts)))
 
     def near(self, column: int, gain: float) -> float:
@@ -91,12 +99,16 @@ class Weighing(ABC):
 
         Without `other`, golden weights in an engine with as much noise as hypotheses may have.
         """
-        parts = self._by_share(self.likelihoods(one), _NOISY, _SHARES, self.likelihoods(other)[:, _NOISY])
+        rest = self.likelihoods(other)[:, self._noise_of(other)]
+        parts = self._by_share(self.likelihoods(one), self._noise_of(one), _SHARES, rest)
         return float(log_sum(parts) - np.log(len(_SHARES)))
 
     def best(self, columns: Sequence[int]) -> list[int]:
         """The hypotheses that explain most prompts better than any other, most prompts first."""
-        like = np.stack([log_sum(self.likelihoods(one)[:, _NOISY]) for one in columns], axis=1)
+        noise = [self._noise_of(one) for one in columns]
+        like = np.stack([
+            log_sum(self.likelihoods(one)[:, own]) - np.log(own.sum()) for one, own in zip(columns, noise, strict=True)
+        ], axis=1)  # fmt: skip
         names, counts = np.unique(like.argmax(axis=1), return_counts=True)
         return [columns[at] for at in names[np.argsort(-counts, kind="stable")]]
 
@@ -105,8 +117,8 @@ class Weighing(ABC):
 
         The rest deviates as `other` predicts, or not at all.
         """
-        rest = None if other is None else self.likelihoods(other)[:, _NOISY]
-        logs = self._by_share(self.likelihoods(column), _NOISY, _FINE_SHARES, rest)
+        rest = None if other is None else self.likelihoods(other)[:, self._noise_of(other)]
+        logs = self._by_share(self.likelihoods(column), self._noise_of(column), _FINE_SHARES, rest)
         weights = np.exp(logs - log_sum(logs))
         below = np.cumsum(weights)
         # Rounding may leave the last sum below 1, but not below the upper level.
@@ -121,7 +133,7 @@ class Weighing(ABC):
         one, golden = self.likelihoods(column), self.likelihoods(None)
         any_noise = _NOISY | self._faithful
         faithful, both = (
-            float(log_sum(self._by_share(one, _NOISY, _SHARES, golden[:, noise])) + np.log(noise.sum()))
+            float(log_sum(self._by_share(one, self._noise_of(column), _SHARES, golden[:, noise])) + np.log(noise.sum()))
             for noise in (self._faithful, any_noise)
         )
         return float(np.exp(min(0.0, faithful - both)))
@@ -134,6 +146,10 @@ class Weighing(ABC):
             np.add.at(found, self._index, self.at_positions(column, gain))
             self._known[key] = found
         return self._known[key]
+
+    def _noise_of(self, column: int | None) -> _Bools:
+        """Scales that a hypothesis may have; golden weights in place of one those of any that is quantised."""
+        return _NOISY if column is None else self._noise.get(self._families[column], _NOISY)
 
     def _mixed(self, like: Floats, noise: _Bools) -> float:
         """Evidence of a deviation in all clusters, or in a share of them."""
@@ -203,27 +219,6 @@ def weigh(
     )  # fmt: skip
 
 
-def twins(
-    names: Sequence[str], gram: Floats, *, cosine: float = 0.95, size: float = 1.25
-) -> dict[str, tuple[str, ...]]:
-    """Return hypotheses that predict the same by the first of them: by cosine and size of their deviations.
-
-    `gram` (h, h) holds the inner products of the deviations that `names` predict.
-    """
-    lengths = np.sqrt(np.diag(gram))
-    found: dict[str, tuple[str, ...]] = {}
-    for at, name in enumerate(names):
-        for first, others in found.items():
-            other = names.index(first)
-            ratio = lengths[at] / lengths[other] if lengths[other] > 0 else 0.0
-            if gram[at, other] > cosine * lengths[at] * lengths[other] and 1 / size < ratio < size:
-                found[first] = (*others, name)
-                break
-        else:
-            found[name] = ()
-    return found
-
-
 def log_sum(logs: Sequence[float] | Floats) -> Any:
     """Ln of the sum of exponentials along the last axis. Plain, because scipy's takes most of the time of a match."""
     values = np.asarray(logs, dtype=np.float64)
@@ -252,7 +247,7 @@ def _scores(
         alone_prior = _LOG_PRIOR["bank"] + np.log1p(-_PAIRED) - np.log(others) if others else 0.0
         class_prior = _LOG_PRIOR["faithful"] + np.log(0.5) if own == FAITHFUL else alone_prior
         prior = float(class_prior) - np.log(len(members[own]))
-        scores[name] = judge.hypothesis(column, faithful=own == FAITHFUL) + prior
+        scores[name] = judge.hypothesis(column) + prior
         if own != FAITHFUL:
             near += [judge.near(column, gain) for gain in _NEAR_GAINS]
     parts = [judge.unexplained() + np.log(0.5)] + [one + np.log(0.5 / len(near)) for one in near]

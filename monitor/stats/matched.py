@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.special import gammaln
 
-from monitor.stats.hypotheses import SCALES, Candidate, Weighing, twins, weigh
+from monitor.stats.hypotheses import SCALES, Candidate, Weighing, weigh
 from monitor.stats.matched_space import Floats, Space, centred, grid_of, space_of, step_of
+from monitor.stats.twins import twins
 
 _DEGREES = 6.0
 
@@ -82,7 +83,8 @@ def match(
     Of each position x = W (lp - lp_golden), whitened as `monitor.stats.matched_space` says. Under hypothesis h,
     x = g x_h + noise: g is 0.8 or 1 (engines that round activations too follow the weights a little less), the noise
     multivariate Student t with 6 degrees of freedom and an unknown scale that is the same at all positions, integrated
-    over a logarithmic grid. Under golden weights x_h is zero and the scale at most `faithful_nats`. Unexplained is a
+    over a logarithmic grid. Under golden weights x_h is zero and the scale at most `faithful_nats`. Under a sampler g
+    is 1 and the scale at most 1.6 times that: all that it does is computed alike by every engine. Unexplained is a
     larger scale, or a part (0.2 or 0.4) of some x_h. Each may hold for a share of the clusters only, golden weights
     for the others. The free directions and squares of every position are divided by the design effect.
     """
@@ -112,7 +114,7 @@ class _Judge(Weighing):
     """Likelihoods out of a space of deviations."""
 
     def __init__(self, space: Space, clusters: Sequence[str], faithful_nats: float, families: Sequence[str]) -> None:
-        super().__init__(clusters, faithful_nats)
+        super().__init__(clusters, faithful_nats, families)
         self._space, self.design_effect = space, space.design_effect(families)
 
     def at_positions(self, column: int | None, gain: float) -> Floats:

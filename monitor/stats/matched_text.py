@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.stats.checks import Floats
-from monitor.stats.hypotheses import GOLDEN, SCALES, Weighing, log_sum, twins, weigh
+from monitor.stats.hypotheses import GOLDEN, SCALES, Weighing, log_sum, weigh
 from monitor.stats.matched import Match
 from monitor.stats.matched_draws import Draws
+from monitor.stats.twins import twins
 
 _TEMPERATURE = np.sqrt(6) / np.pi
 _STRAY = 0.02
@@ -50,7 +51,8 @@ def match_text(
     Scales, gains, shares and priors are those of `monitor.stats.hypotheses`.
     """
     names = list(predicted)
-    judge = _Judge(golden, predicted, chosen, clusters, faithful_nats, drawn=drawn)
+    own = [families[name] for name in names]
+    judge = _Judge(golden, predicted, chosen, clusters, faithful_nats, families=own, drawn=drawn)
     found = weigh(judge, names, families, twins(names, judge.gram))
     shares = found.share or (None,) * 3
     nearest = found.nearest
@@ -68,9 +70,9 @@ class _Judge(Weighing):
 
     def __init__(
         self, golden: Sequence[Floats], predicted: Mapping[str, Sequence[Floats]], chosen: Sequence[int],
-        clusters: Sequence[str], faithful_nats: float, *, drawn: Draws | None,
+        clusters: Sequence[str], faithful_nats: float, *, families: Sequence[str], drawn: Draws | None,
     ) -> None:  # fmt: skip
-        super().__init__(clusters, faithful_nats)
+        super().__init__(clusters, faithful_nats, families)
         self._drawn = drawn
         self._golden = _table(golden)
         self._known_there = np.isfinite(self._golden)
