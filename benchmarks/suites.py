@@ -162,7 +162,7 @@ def _row(name: str, right: Sequence[int], golden: Sequence[int], n: int) -> list
         name, _share(right, n), _share(golden, n),
         100 * float(np.mean([one.difference.value for one in found if one.difference])),
         *(statuses.count(status) for status in ("fail", "suspect", "pass", "inconclusive")),
-        100 * float(np.median([one.difference.mde for one in found if one.difference])),
+        100 * float(np.median([one.difference.mde or 1.0 for one in found if one.difference])),
         len(stopped), float(np.median(stopped)) if stopped else None,
     ]  # fmt: skip
 

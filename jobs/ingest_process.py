@@ -11,6 +11,7 @@ from pathlib import Path
 
 import uvicorn
 
+from jobs.bounded_http import BoundedProtocol
 from jobs.ingest import check_name, endpoint_of, spool_of
 from jobs.ingest_server import app, keep_flushing
 from jobs.ingest_waiting import Receiver, mark_of
@@ -66,8 +67,8 @@ async def _serve(
     receiver: Receiver, store: StoreClient, listener: socket.socket, ready: Callable[[str], None], flush_every_s: float
 ) -> None:
     server = _Server(
-        uvicorn.Config(app(receiver), lifespan="off", ws="none", access_log=False, log_config=None,
-                       server_header=False, timeout_graceful_shutdown=5)
+        uvicorn.Config(app(receiver), http=BoundedProtocol, lifespan="off", ws="none", access_log=False,
+                       log_config=None, server_header=False, timeout_graceful_shutdown=5)
     )  # fmt: skip
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, lambda: setattr(server, "should_exit", True))

@@ -16,6 +16,7 @@ import orjson
 import uvicorn
 from pydantic import SecretStr
 
+from jobs.bounded_http import BoundedProtocol
 from jobs.clock import SystemClock
 from jobs.configured_reads import configured_reads
 from jobs.heap import one_heap
@@ -120,6 +121,7 @@ def serve(
         )  # fmt: skip
         server = uvicorn.Config(
             served if token else OwnNames(served), lifespan="off", ws="none", access_log=False, log_config=None,
+            http=BoundedProtocol,
             server_header=False, timeout_graceful_shutdown=10, ssl_certfile=config.tls_certificate,
             ssl_keyfile=config.tls_key,
         )  # fmt: skip

@@ -8,13 +8,14 @@ import typer
 from jobs.out_file import replace_file, require_writable
 from jobs.settings import read_text
 from jobs.suite_files import from_file, keep
-from jobs.suite_shown import counted
 from jobs.suite_store import SuiteStore
 from jobs.terminal import show_document
 from monitor.errors import ConfigError, UsageError
+from monitor.plurals import plural
 from monitor.suites.case import Suite
 from monitor.suites.importers.catalogue import AUTO, imported
 from monitor.suites.importers.imported import Imported
+from monitor.suites.outcome import Terms, needs
 from monitor.suites.reading import write_suite, write_yaml
 
 OWN = "weighmaster"
@@ -122,15 +123,16 @@ def _summary(suite: Suite) -> dict[str, Any]:
     answers = sum(one.repeats for one in suite.cases) + sum(one.n * one.repeats for one in suite.generated)
     return {
         "suite": suite.name, "hash": suite.mark, "cases": len(suite.cases), "generated": generated,
-        "answers": answers, "python": sorted({entry for one in suite.cases for entry in one.entries}),
+        "answers": answers, "needs": needs(len(suite.cases) + generated, Terms()),
+        "python": sorted({entry for one in suite.cases for entry in one.entries}),
     }  # fmt: skip
 
 
 def _words(summary: dict[str, Any]) -> str:
     wanted = f"; wants to run {', '.join(summary['python'])} (--allow-python)" if summary["python"] else ""
     n, fresh = summary["cases"], summary["generated"]
-    held = [counted(n, "case")] * (n > 0) + [f"{counted(fresh, 'fresh case')} in each run"] * (fresh > 0)
+    held = [plural(n, "case")] * (n > 0) + [f"{plural(fresh, 'fresh case')} in each run"] * (fresh > 0)
     return (
         f"suite {summary['suite']} ({summary['hash']}), {' and '.join(held) or 'no case'}, "
-        f"{counted(summary['answers'], 'answer')} a run{wanted}"
+        f"{plural(summary['answers'], 'answer')} a run{wanted}\n{summary['needs']}"
     )

@@ -1,7 +1,11 @@
-"""``weighmaster suite generate``: at which level golden passes a family at 60 to 95%, measured."""
+"""``weighmaster suite generate``: at which level golden passes a family at 60 to 95%, measured twice.
+
+One sample picks a level, and a second one, of fresh instances, must fall within as well: of several levels that are
+looked at once, one may fall there by chance.
+"""
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +24,9 @@ from jobs.terminal import show_document
 from monitor.codec import plain
 from monitor.config_types import Config, EndpointConfig
 from monitor.errors import GoldenError, UsageError
+from monitor.percent import percent
 from monitor.ports import Client
+from monitor.stats.rates import score_interval
 from monitor.suites.case import Generated
 from monitor.suites.families.catalogue import families, instances
 from monitor.types import Endpoint
@@ -43,6 +49,35 @@ class Level:
     def fits(self) -> bool:
         """Whether golden passes neither nearly always nor too seldom: there is room on both sides."""
         return LOW <= self.k / self.n <= HIGH
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Wilson's interval, 95%, of the share that golden passes."""
+        return score_interval(self.k / self.n, self.n)
+
+    @property
+    def open(self) -> bool:
+        """Whether the interval leaves 60 to 95%, so that golden may pass more or fewer."""
+        low, high = self.interval
+        return low < LOW or high > HIGH
+
+    def words(self) -> str:
+        """Return k of n and the interval as people read them."""
+        low, high = self.interval
+        return f"golden {self.k} of {self.n} [{percent(low)}, {percent(high)}]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Levels:
+    """What was measured: first samples, and second ones of levels that looked fit. ``chosen`` are second ones."""
+
+    first: Sequence[Level]
+    second: Sequence[Level]
+
+    @property
+    def chosen(self) -> list[Level]:
+        """The levels whose second sample fits too, one a family."""
+        return [one for one in self.second if one.fits]
 
 
 def run(
@@ -75,15 +110,21 @@ def run(
         family = family_of(reference)
         client: Client = CallingClient(engine, family) if family else engine
         levels = run_loop(_levels(client, kinds or list(families()), n_tries, console))
-    chosen = hardest(levels)
+    chosen = levels.chosen
     if chosen:
         replace_file(out, yaml.safe_dump(suite_of(chosen, n, repeats), sort_keys=False).encode())
     else:
-        console.print("golden passes no family at 60 to 95%", markup=False)
+        console.print("golden passes no family at 60 to 95% in two samples", markup=False)
+    wide = [one.family for one in chosen if one.open]
+    if wide:
+        console.print(f"the intervals of {', '.join(wide)} leave 60 to 95%, so golden may pass more or fewer: more "
+                      "--tries make them narrower", markup=False, soft_wrap=True)  # fmt: skip
     if as_json:
         written = suite_of(chosen, n, repeats) if chosen else None
-        show_document({"reference": reference, "levels": [plain(one) for one in levels], "suite": written,
-                       "out": str(out) if chosen else None})  # fmt: skip
+        show_document({
+            "reference": reference, "levels": list(map(_row, levels.first)), "again": list(map(_row, levels.second)),
+            "suite": written, "out": str(out) if chosen else None,
+        })  # fmt: skip
     return 0 if chosen else 3
 
 
@@ -97,30 +138,9 @@ def suite_of(chosen: Sequence[Level], n: int, repeats: int) -> Mapping[str, Any]
     return {"name": "generated", "generated": rows}
 
 
-def hardest(levels: Sequence[Level]) -> list[Level]:
-    """Return the last level of each family that fits; levels come from the easiest on."""
-    return list({one.family: one for one in levels if one.fits}.values())
-
-
-async def _levels(client: Client, kinds: Sequence[str], n: int, console: Console) -> list[Level]:
-    """How golden does at the levels of each family, from the easiest until it fails too often."""
-    found: list[Level] = []
-
-    def tell(line: str) -> None:
-        console.print(line, markup=False, soft_wrap=True)
-
-    counting = Counting()
-    async with AsyncExitStack() as stack:
-        stack.push_async_callback(client.aclose)
-        await stack.enter_async_context(telling(tell, counting.words, SystemClock()))
-        for kind in kinds:
-            for level in range(1, families()[kind].levels + 1):
-                one = await measured(client, kind, level, n, counting)
-                tell(f"{kind}, level {level}: golden {one.k} of {one.n}")
-                found.append(one)
-                if one.k / one.n < LOW / 2:
-                    break
-    return found
+def _row(one: Level) -> Mapping[str, Any]:
+    low, high = one.interval
+    return {**plain(one), "low": low, "high": high, "fits": one.fits}
 
 
 @dataclass(slots=True)
@@ -135,16 +155,68 @@ class Counting:
         return f"golden has answered {self.n} so far, the last of {self.what}"
 
 
-async def measured(client: Client, kind: str, level: int, n: int, counting: Counting) -> Level:
-    """Put `n` instances to golden; what it refuses (longer than its context) counts as wrong."""
-    cases = instances([Generated(family=kind, n=n, level=level)], secrets.token_bytes(16), "levels")
-    k = 0
-    for case in cases:
-        counting.what = f"{kind}, level {level}"
-        try:
-            capture = await client.send(case.request(case.case_id, 0))
-        except GoldenError:
-            continue
-        counting.n += 1
-        k += case.grade(decode(capture)).passed is True
-    return Level(family=kind, level=level, k=k, n=n)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """Golden, and the family of which it is asked `n` instances a sample."""
+
+    client: Client
+    kind: str
+    n: int
+    counting: Counting
+    tell: Callable[[str], None]
+
+    async def at(self, level: int, *, again: bool) -> Level:
+        """Put fresh instances of a level to golden; what it refuses (longer than its context) counts as wrong."""
+        cases = instances([Generated(family=self.kind, n=self.n, level=level)], secrets.token_bytes(16), "levels")
+        self.counting.what = f"{self.kind}, level {level}"
+        k = 0
+        for case in cases:
+            try:
+                capture = await self.client.send(case.request(case.case_id, 0))
+            except GoldenError:
+                continue
+            self.counting.n += 1
+            k += case.grade(decode(capture)).passed is True
+        found = Level(family=self.kind, level=level, k=k, n=self.n)
+        self.tell(f"{self.kind}, level {level}: {'a second time, ' if again else ''}{found.words()}")
+        return found
+
+
+async def _levels(client: Client, kinds: Sequence[str], n: int, console: Console) -> Levels:
+    """How golden does at the levels of each family, from the easiest on, and again at the hardest that fits."""
+    first: list[Level] = []
+    second: list[Level] = []
+
+    def tell(line: str) -> None:
+        console.print(line, markup=False, soft_wrap=True)
+
+    counting = Counting()
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(client.aclose)
+        await stack.enter_async_context(telling(tell, counting.words, SystemClock()))
+        for kind in kinds:
+            asked = Asked(client=client, kind=kind, n=n, counting=counting, tell=tell)
+            once = await _upwards(asked)
+            first += once
+            second += await _again(asked, once)
+    return Levels(first=first, second=second)
+
+
+async def _upwards(asked: Asked) -> list[Level]:
+    """The levels from the easiest until golden fails too often."""
+    found: list[Level] = []
+    for level in range(1, families()[asked.kind].levels + 1):
+        found.append(await asked.at(level, again=False))
+        if found[-1].k / found[-1].n < LOW / 2:
+            break
+    return found
+
+
+async def _again(asked: Asked, once: Sequence[Level]) -> list[Level]:
+    """Second samples of the levels that fit, from the hardest down until one fits again."""
+    found: list[Level] = []
+    for one in reversed([one for one in once if one.fits]):
+        found.append(await asked.at(one.level, again=True))
+        if found[-1].fits:
+            break
+    return found

@@ -16,6 +16,8 @@ from monitor.suites.outcome import Before, Outcome
 from monitor.suites.rate import pass_rate
 from monitor.suites.tally import Tally
 
+FAILED = frozenset({"fail", "suspect"})
+"""Verdicts after which a run is not what the next is compared with: else a loss that stays would be found once only."""
 _SHORT = 8
 
 
@@ -30,9 +32,10 @@ def done_record(
 
 
 def before(store: SuiteStore, run: Record) -> dict[str, Before]:
-    """Return the pinned baseline and the last run of the same suite on the same endpoint with the same parameters.
+    """Return the pinned baseline and the last run that did not fail, of the same suite, endpoint and parameters.
 
     The endpoint may have had another address then. Runs that were kept before that was noted are found by all of it.
+    A run that failed is compared with only where its owner pinned it; then it takes the place of those before it.
     """
     alike = {
         one["run"] for one in store.of("run")
@@ -40,13 +43,19 @@ def before(store: SuiteStore, run: Record) -> dict[str, Before]:
     }  # fmt: skip
     same = [one for one in store.of("done") if one["run"] in alike]
     pinned = next((one["run"] for one in reversed(store.of("pin")) if one["run"] in {*alike, run["run"]}), None)
-    found = {"last": same[-1]} if same else {}
+    sound = [one for one in same if one["run"] == pinned or _sound(one["outcome"])]
+    found = {"last": sound[-1]} if sound else {}
     baseline = next((one for one in same if one["run"] == pinned), None)
     found |= {"baseline": baseline} if baseline else {}
     return {
         name: Before(run=one["run"], own=_tallies(one["own"]), golden=_tallies(one["golden"]))
         for name, one in found.items()
     }
+
+
+def _sound(kept: Record) -> bool:
+    """Whether a run did not fail, and was answered: of one that was not, nothing could be told."""
+    return kept["status"] not in FAILED and kept["cause"] != "no_answers"
 
 
 def results_of(

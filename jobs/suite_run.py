@@ -17,7 +17,7 @@ from jobs.golden_calls import CallingClient
 from jobs.suite_asking import Asking, Golden, golden_repeats
 from jobs.suite_cost import estimate, words
 from jobs.suite_files import find
-from jobs.suite_past import before, done_record, results_of
+from jobs.suite_past import FAILED, before, done_record, results_of
 from jobs.suite_progress import telling
 from jobs.suite_report import show_result, write_files
 from jobs.suite_shown import Shown
@@ -85,7 +85,8 @@ class _Run:
         """Print what would be asked; nothing is sent or kept."""
         endpoint = self._entry.endpoint
         with_golden = self._wanted.with_golden and endpoint.reference is not None
-        cost = estimate(self._asking(_Nobody(), None), self._cases, endpoint, with_golden=with_golden)
+        asking, terms = self._asking(_Nobody(), None), self._wanted.terms
+        cost = estimate(asking, self._cases, endpoint, terms, with_golden=with_golden)
         if as_json:
             show_document({**cost, "suite": self._suite.name, "hash": self._suite.mark})
         else:
@@ -139,9 +140,18 @@ class _Run:
         )  # fmt: skip
         digest = asking.golden.digest if asking.golden else None
         done = done_record(self._run, found, own, golden, digest)
-        pinned: list[Record] = [{"kind": "pin", "run": self._run["run"], "key": self._run["key"]}]
-        self._store.append([done, *(pinned if self._wanted.pin else [])])
+        self._store.append([done, *self._pinned(found)])
         return results_of(self._store, self._run, done)
+
+    def _pinned(self, found: Outcome) -> list[Record]:
+        """The record that makes this run the baseline, where that is wanted: not of a run that failed, by itself."""
+        if not self._wanted.pin:
+            return []
+        run = self._run["run"]
+        if found.status in FAILED:
+            self._line(f"not pinned, since it failed; `weighmaster suite results --run {run[:8]} --pin` accepts it")
+            return []
+        return [{"kind": "pin", "run": run, "key": self._run["key"]}]
 
     def _asking(self, client: Client, golden: Golden | None) -> Asking:
         run = self._run["run"]

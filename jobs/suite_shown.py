@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from monitor.percent import percent
+from monitor.plurals import plural
 from monitor.stats.rates import Rate
 from monitor.suites.groups import Group
 from monitor.suites.outcome import Outcome, seen_words
@@ -50,20 +52,20 @@ def facts(result: Shown) -> Iterator[tuple[str, str]]:
     found = result.outcome
     yield "cases right", share_words(found.rate)
     if found.rate.answers.n > found.rate.n_cases:
-        yield "answers right", rate_words(found.rate.answers)
-        yield "cases right every time", rate_words(found.rate.every_time)
+        plain = ", unweighted" if found.weighted else ""
+        yield f"answers right{plain}", rate_words(found.rate.answers, "answer")
+        yield f"cases right every time{plain}", rate_words(found.rate.every_time, "case")
     yield "golden", "–" if found.golden is None else share_words(found.golden)
     yield "against golden", "–" if found.difference is None else difference_words(found.difference)
     for name, change in found.before.items():
-        yield f"against {name}", difference_words(change)
+        run = found.before_runs.get(name)
+        yield f"against {name}", difference_words(change) + (f"; run {run[:8]}" if run else "")
     yield from _tries(found.tries)
     steps = found.compounding
     if found.difference is not None and steps.wrong is not None and steps.low is not None and steps.high is not None:
-        kind = "steps wrong that golden does rightly"
-        yield (
-            f"runs of {steps.steps} steps",
-            f"{steps.wrong:.0%} wrong [{steps.low:.0%}, {steps.high:.0%}], at {rate_words(steps.per_step)} {kind}",
-        )
+        share = f"{percent(steps.wrong, 0)} wrong [{percent(steps.low, 0)}, {percent(steps.high, 0)}]"
+        single = f"{rate_words(steps.per_step, 'step')} wrong that golden does rightly"
+        yield f"runs of {steps.steps} steps", f"{share}, at {single}"
     if found.untold:
         yield "not graded", ", ".join(f"{count} {why}" for why, count in sorted(found.untold.items()))
 
@@ -71,10 +73,10 @@ def facts(result: Shown) -> Iterator[tuple[str, str]]:
 def _tries(found: Tries | None) -> Iterator[tuple[str, str]]:
     if found is None:
         return
-    over = "" if found.n_cases is None else f", {counted(found.n_cases, 'case')} asked several times"
+    over = "" if found.n_cases is None else f", {plural(found.n_cases, 'case')} asked several times"
     for sign, (value, low, high), what in (("@", found.at_least_once, "at least one"), ("^", found.every_time, "each")):
-        between = "" if low is None or high is None else f" [{low:.1%}, {high:.1%}]"
-        yield f"pass{sign}{found.k}", f"{value:.1%}{between}, {what} of {found.k} tries right{over}"
+        between = "" if low is None or high is None else f" [{percent(low)}, {percent(high)}]"
+        yield f"pass{sign}{found.k}", f"{percent(value)}{between}, {what} of {found.k} tries right{over}"
 
 
 def group_words(one: Group) -> tuple[str, str, str, str, str]:
@@ -85,39 +87,38 @@ def group_words(one: Group) -> tuple[str, str, str, str, str]:
     return one.name, str(one.n_cases), share_words(one.rate), golden, points
 
 
-def counted(n: int, noun: str) -> str:
-    """Return a number of things in words: 1 case, 2 cases."""
-    return f"{n} {noun}{'' if n == 1 else 's'}"
-
-
 def share_words(rate: PassRate) -> str:
     """Return the share of right cases with its k, n and interval; a dash where nothing was measured."""
     if rate.value is None or rate.low is None or rate.high is None:
         return "–"
-    share, (right, of) = f"{rate.value:.1%} [{rate.low:.1%}, {rate.high:.1%}]", (_plain(rate.k), _plain(rate.n))
+    share, right, of = _ended(rate.value, rate.low, rate.high), _plain(rate.k), _plain(rate.n)
     if rate.n == rate.n_cases:
-        return f"{share}, {right} of {counted(rate.n_cases, 'case')}"
-    return f"{share}, weight {right} of {of} in {counted(rate.n_cases, 'case')}"
+        return f"{share}, {right} of {plural(rate.n_cases, 'case')}"
+    return f"{share}, weight {right} of {of} in {plural(rate.n_cases, 'case')}"
+
+
+def _ended(value: float, low: float, high: float) -> str:
+    return f"{percent(value)} [{percent(low)}, {percent(high)}]"
 
 
 def _plain(number: float) -> str:
     return f"{number:.1f}".removesuffix(".0")
 
 
-def rate_words(rate: Rate) -> str:
-    """Return a rate with k, n and interval; a dash where nothing was measured."""
+def rate_words(rate: Rate, noun: str) -> str:
+    """Return a rate with k, n and interval, and what is counted; a dash where nothing was measured."""
     if rate.value is None or rate.low is None or rate.high is None:
         return "–"
-    return f"{rate.value:.1%} [{rate.low:.1%}, {rate.high:.1%}], {rate.k} of {rate.n}"
+    return f"{_ended(rate.value, rate.low, rate.high)}, {rate.k} of {plural(rate.n, noun)}"
 
 
 def difference_words(one: Difference) -> str:
     """Return a difference in points of a hundred, with its interval and what decides."""
-    tested = "" if one.p_worse is None else f", p {one.p_worse:.2g}"
+    tested = "" if one.p_worse is None else f", one-sided p {one.p_worse:.2g}"
     drawn = "" if one.resampled is None else "; cases resampled [{:+.1f}, {:+.1f}]".format(
         *(100 * end for end in one.resampled)
     )  # fmt: skip
     return (
-        f"{one.value * 100:+.1f} points [{one.low * 100:+.1f}, {one.high * 100:+.1f}] over {counted(one.n, 'case')}"
+        f"{one.value * 100:+.1f} points [{one.low * 100:+.1f}, {one.high * 100:+.1f}] over {plural(one.n, 'case')}"
         f" ({one.worse} worse, {one.better} better{tested}); {seen_words(one)}{drawn}"
     )

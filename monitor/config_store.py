@@ -1,7 +1,7 @@
 """The section ``store`` of the configuration: where it is, who may ask it, and how long it keeps what."""
 
 import ipaddress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
@@ -59,6 +59,9 @@ class AgentToken:
     """What it shows, written as ${NAME}; `store.token` in its own configuration."""
 
 
+_EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # where the machine itself finds what listens so
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreConfig:
     """The process that owns the database."""
@@ -88,8 +91,9 @@ class StoreConfig:
         return self.url_at(self.listen)
 
     def url_at(self, address: Address) -> str:
-        """Base address of a store that listens at `address`."""
-        return f"{'https' if self.tls_certificate else 'http'}://{address}"
+        """Base address of a store that listens at `address`; "all addresses" is no name that a certificate has."""
+        own = replace(address, host=_EVERYWHERE.get(address.host, address.host))
+        return f"{'https' if self.tls_certificate else 'http'}://{own}"
 
     @property
     def agent_tokens(self) -> dict[str, str]:

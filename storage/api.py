@@ -11,7 +11,7 @@ import orjson
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
@@ -55,14 +55,17 @@ async def _body(request: Request) -> bytes:
     """Return the body; past the limit the rest is read and dropped, so that the peer gets to see the answer."""
     parts: list[bytes] = []
     size = 0
-    async for part in request.stream():
-        size += len(part)
-        if size > 4 * BODY_LIMIT:
-            break
-        if size > BODY_LIMIT:
-            parts.clear()
-        else:
-            parts.append(part)
+    try:
+        async for part in request.stream():
+            size += len(part)
+            if size > 4 * BODY_LIMIT:
+                break
+            if size > BODY_LIMIT:
+                parts.clear()
+            else:
+                parts.append(part)
+    except ClientDisconnect:  # nobody reads the answer, and half a body is no mistake of ours to log
+        raise RefusedError(400, "the body ended early") from None
     if size > BODY_LIMIT:
         raise RefusedError(413, f"the body is over {BODY_LIMIT} bytes: send fewer entries at once")
     return b"".join(parts)

@@ -82,13 +82,13 @@ def generate(
     *,
     out: Annotated[Path, typer.Option("--out", "-o", help="File of the suite, YAML.")],
     n: Annotated[int, typer.Option("--n", min=1, help="Fresh cases in every run.")] = 60,
-    tries: Annotated[int, typer.Option(min=4, help="Instances put to golden at each level.")] = 20,
+    tries: Annotated[int, typer.Option(min=4, help="Instances put to golden at each level, and again.")] = 20,
     repeats: Annotated[int, typer.Option(min=1, help="Answers to each case.")] = 1,
     family: Annotated[list[str] | None, typer.Option(help="Only these families. Repeatable.")] = None,
     config: ConfigFile = CONFIG,
     as_json: AsJson = False,
 ) -> None:
-    """Write a suite of generated cases, each family at the hardest level that golden passes at 60 to 95%."""
+    """Write a suite of generated cases, each family at the hardest level that golden twice passes at 60 to 95%."""
     from jobs.settings import load_config  # noqa: PLC0415
     from jobs.suite_levels import run as measure  # noqa: PLC0415
 

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from monitor.suites.detectable import Rule
 from monitor.suites.paired import Difference, paired
 from monitor.suites.rate import PassRate, pass_rate
 from monitor.suites.tally import Tally, pairs
 
-_ALPHA = 0.01
+_RULE = Rule(alpha=0.01, tolerance=0.02)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,5 +44,5 @@ def _group(
     beside = pairs(mine, theirs)
     return Group(
         name=name, n_cases=len(mine), rate=pass_rate(mine), golden=pass_rate(theirs) if beside else None,
-        difference=paired(beside, rng=rng, alpha=_ALPHA) if beside else None,
+        difference=paired(beside, rng=rng, rule=_RULE) if beside else None,
     )  # fmt: skip

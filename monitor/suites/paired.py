@@ -8,28 +8,30 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import beta, norm
+from scipy.stats import beta, binom, norm
 
 from monitor.ports import Floats
 from monitor.stats.clustered import clustered_mean
 from monitor.stats.confseq import mean_sequence
 from monitor.stats.martingale import score_process
 from monitor.stats.montecarlo import monte_carlo_p
+from monitor.suites.detectable import Rule, normal_loss, smallest_loss
 from monitor.suites.tally import Pair
 
 DRAWS = 9999
-POWER = 0.8
-_STEPS = 30
 _FEW = 10
 """Cases that differ, below which the interval of Agresti and Min holds less often than it says."""
+_ENUMERABLE = 13
+"""Cases that differ by unequal shares, up to which all 2^n signs are tried; beyond, signs are drawn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
     """A mean difference with its interval.
 
-    ``p_worse`` is the chance of a difference as low as this when both sides are alike (None where pairs are not to be
-    had), ``mde`` the smallest loss that would be found with power 0.8 (1: none). ``better`` and ``worse`` count cases.
+    ``p_worse`` is the chance, one-sided, of a difference as low as this when both sides are alike (None where a run
+    may stop at any case), ``mde`` the smallest loss that would be found with power 0.8 (None where not even one of all
+    would, and in such a run, whose smallest loss hangs on where it stops). ``better`` and ``worse`` count cases.
     ``resampled`` is the interval of `bootstrapped`, where some cases were answered several times. ``most_lost`` is an
     exact upper bound (97.5%) on the share of cases that are lost, where few differ: there the interval is too narrow to
     rule a loss out. None where enough differ, or pairs are not to be had.
@@ -39,7 +41,7 @@ class Difference:
     low: float
     high: float
     p_worse: float | None
-    mde: float
+    mde: float | None
     n: int
     better: int
     worse: int
@@ -47,28 +49,36 @@ class Difference:
     most_lost: float | None = None
 
 
-def paired(some: Sequence[Pair], *, rng: np.random.Generator, alpha: float, confidence: float = 0.95) -> Difference:
+def paired(some: Sequence[Pair], *, rng: np.random.Generator, rule: Rule) -> Difference:
     """Return the mean difference over cases, at least one.
 
     Notes
     -----
     The interval is that of A. Agresti and Y. Min, Statist. Med. 24 (2005), 729-740, which adds half a case to each cell
     of the table of pairs and so does not shrink to nothing when no case differs; with several answers a case, and
-    weights, the same is done with the differences of cases. The p-value flips the signs of differences: with one
-    answer a case it is the conditional test of Q. McNemar, Psychometrika 12 (1947), 153-157, by Monte Carlo.
+    weights, the same is done with the differences of cases. The p-value flips the signs of differences, one-sided:
+    with one answer a case it is the exact test of Q. McNemar, Psychometrika 12 (1947), 153-157. Only where many cases
+    differ by unequal shares it is drawn.
     """
     differences, weights = _columns(some)
     worse, better = int((differences < 0).sum()), int((differences > 0).sum())
     value = float(weights @ differences / weights.sum())
     centre, error = _smoothed(differences, weights)
-    half = float(norm.ppf(0.5 + confidence / 2)) * error
-    # So few cases cannot be certain by flipped signs: of n cases that are all lost, p is 1 in 2^n.
-    mde = 1.0 if 0.5 ** len(some) > alpha else detectable(error, len(some), alpha)
+    half = float(norm.ppf(0.5 + rule.confidence / 2)) * error
     return Difference(
         value=value, low=max(-1.0, min(value, centre - half)), high=min(1.0, max(value, centre + half)),
-        p_worse=_flipped(differences * weights, rng), mde=mde, n=len(some), better=better, worse=worse,
-        most_lost=_most(worse, len(some)) if worse + better < _FEW else None,
+        p_worse=_flipped(differences * weights, rng), mde=_smallest(some, rule), n=len(some), better=better,
+        worse=worse, most_lost=_most(worse, len(some)) if worse + better < _FEW else None,
     )  # fmt: skip
+
+
+def _smallest(some: Sequence[Pair], rule: Rule) -> float | None:
+    """By effective cases: L. Kish's number for weights, and as many gains of one answer as vary like those seen."""
+    differences, weights = _columns(some)
+    size = float(weights.sum() ** 2 / (weights @ weights))
+    other = np.array([one.other_k / one.other_n for one in some])
+    gained = float((weights**2) @ np.maximum(differences, 0) ** 2 / (weights @ weights))
+    return smallest_loss(size, size * float(weights @ other / weights.sum()), size * gained, rule)
 
 
 def _most(k: int, n: int) -> float:
@@ -93,19 +103,17 @@ def bootstrapped(
     return None if found.low is None or found.high is None else (found.low, found.high)
 
 
-def unpaired(
-    some: Sequence[Pair], before: Sequence[Pair], *, alpha: float, confidence: float = 0.95
-) -> Difference:
+def unpaired(some: Sequence[Pair], before: Sequence[Pair], *, rule: Rule) -> Difference:
     """Return by how much the difference from golden has changed, where the two runs had other cases (fresh instances).
 
     Both are differences from golden, so that a run of harder instances is not taken for a loss.
     """
     (now, error), (then, other) = (_smoothed(*_columns(each)) for each in (some, before))
     value, both = now - then, math.hypot(error, other)
-    half = float(norm.ppf(0.5 + confidence / 2)) * both
+    half = float(norm.ppf(0.5 + rule.confidence / 2)) * both
     return Difference(
         value=value, low=max(-2.0, value - half), high=min(2.0, value + half), p_worse=float(norm.cdf(value / both)),
-        mde=detectable(both, min(len(some), len(before)), alpha), n=len(some) + len(before), better=0, worse=0,
+        mde=normal_loss(both, len(some), rule), n=len(some) + len(before), better=0, worse=0,
     )  # fmt: skip
 
 
@@ -122,19 +130,6 @@ def sequence(some: Sequence[Pair], *, confidence: float = 0.95) -> tuple[float, 
     """Return an interval for the mean difference that holds at every look at once."""
     found = mean_sequence([one.difference for one in some], low=-1, high=1, confidence=confidence)
     return float(found.low[-1]), float(found.high[-1])
-
-
-def detectable(error: float, n: int, alpha: float) -> float:
-    """Return the smallest loss found at level `alpha` with power 0.8, from the standard error of the difference.
-
-    A loss of d makes at least that share of the `n` cases differ more, which adds at most ``d (1 - d) / n`` to the
-    variance.
-    """
-    level, power = float(norm.ppf(1 - alpha)), float(norm.ppf(POWER))
-    loss = min(1.0, (level + power) * error)
-    for _ in range(_STEPS):
-        loss = min(1.0, level * error + power * math.sqrt(error**2 + loss * (1 - loss) / n))
-    return loss
 
 
 def _columns(some: Sequence[Pair]) -> tuple[Floats, Floats]:
@@ -157,5 +152,10 @@ def _flipped(signed: Floats, rng: np.random.Generator) -> float:
     kept = signed[signed != 0]
     if not kept.size:
         return 1.0
+    if np.ptp(np.abs(kept)) <= 1e-9:
+        return float(binom.sf((kept < 0).sum() - 1, kept.size, 0.5))
+    if kept.size <= _ENUMERABLE:
+        every = (np.arange(2**kept.size)[:, np.newaxis] >> np.arange(kept.size)) % 2 * 2 - 1
+        return float(np.mean(every @ kept <= kept.sum() + 1e-9))
     signs = rng.integers(0, 2, (DRAWS, kept.size)) * 2 - 1
     return monte_carlo_p(int((signs @ kept <= kept.sum() + 1e-9).sum()), DRAWS)

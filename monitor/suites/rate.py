@@ -49,9 +49,14 @@ def pass_rate(some: Sequence[Tally]) -> PassRate:
     low, high = (None, None) if share is None else _ends(share, size**2 / math.fsum(one**2 for one in weights))
     return PassRate(
         k=right, n=size, value=share, low=low, high=high, n_cases=len(graded),
-        answers=wilson(answers, sum(asked), design=sum(n * n for n in asked) / sum(asked) if asked else 1),
+        answers=wilson(answers, sum(asked), design=_design(asked)),
         every_time=wilson(sum(one.k == one.n for one in graded), len(graded)),
     )  # fmt: skip
+
+
+def _design(asked: Sequence[int]) -> float:
+    """How many answers count as one, where those to one case may all come out alike (L. Kish)."""
+    return sum(n * n for n in asked) / sum(asked) if asked else 1.0
 
 
 def _ends(share: float, size: float) -> tuple[float, float]:
@@ -115,7 +120,10 @@ def compounded(per_step: Rate, *, steps: int = STEPS) -> Compounded:
 
 
 def deviations(some: Sequence[Pair]) -> Rate:
-    """Return the share of wrong answers to those cases that the other side, golden, always answers rightly."""
+    """Return the share of wrong answers to those cases that the other side, golden, always answers rightly.
+
+    ``k`` and ``n`` are answers, whatever their cases weigh; the interval counts cases, as that of `PassRate.answers`.
+    """
     solved = [one for one in some if one.other_k == one.other_n]
-    k, n = sum(one.n - one.k for one in solved), sum(one.n for one in solved)
-    return wilson(k, n, design=max((one.n for one in solved), default=1))
+    k, asked = sum(one.n - one.k for one in solved), [one.n for one in solved]
+    return wilson(k, sum(asked), design=_design(asked))

@@ -24,6 +24,8 @@ def test_sections() -> None:
     assert config.vantage == "office-berlin"
     assert config.store.path == "data/store.duckdb"
     assert (config.store.listen.host, config.store.listen.port) == ("0.0.0.0", 0)  # noqa: S104
+    # What listens everywhere is asked at an address that a certificate can have.
+    assert config.store.url.endswith("://127.0.0.1:0")
     assert (config.dashboard.listen.host, config.dashboard.listen.url) == ("::1", "http://[::1]:8600")
     assert config.agent == AgentConfig(spool="data/spool.sqlite", concurrency=2)
     assert config.references == {"smollm2": ReferenceConfig(path="golden/smollm2")}

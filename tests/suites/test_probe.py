@@ -168,6 +168,13 @@ def test_the_detector_compares_with_golden_and_with_the_last_run() -> None:
     found = judged(exchanges=suite_evidence(half).exchanges, suite_golden=(), history=(past,))
     assert (found.status, found.cause) == ("fail", "regression")
     assert judged(suite_golden=()).cause == "no_reference"
+    # A loss that stays is found again, also past a run that nobody answered: neither is what the next is held against.
+    failed = RunRecord(run=replace(RUN, run_id="r2"), exchanges=suite_evidence(half).exchanges, observations=())
+    untold = tuple(exchange(case, 0, passed=None) for case in range(60))
+    silent = RunRecord(run=replace(RUN, run_id="r3"), exchanges=untold, observations=())
+    stays = suite_evidence(half).exchanges
+    found = judged(exchanges=stays, suite_golden=(), history=(past, failed, silent))
+    assert (found.status, found.cause, found.details["changes_since"]) == ("fail", "regression", {"last": "r0"})
     lost = tuple(exchange(case, 0, passed=None) for case in range(60))
     assert judged(exchanges=lost).cause == "no_answers"
 

@@ -108,6 +108,7 @@ def test_a_dry_run_says_what_golden_is_asked_and_what_it_has_answered_already(
         told = weighmaster(*arguments(suite, config, "--dry-run"))
         before = document(weighmaster(*arguments(suite, config, "--dry-run", "--json")))
         assert "golden (golden): 12 requests, about " in told.stdout
+        assert "12 cases: a pass needs at least 36, so none can pass; a fail needs at least 7 lost" in told.stdout
         assert weighmaster(*arguments(suite, config)).exit_code == 3
         after = document(weighmaster(*arguments(suite, config, "--dry-run", "--json")))
         hot = document(weighmaster(*arguments(suite, config, "--dry-run", "--json", "--temperature", "1")))
@@ -185,7 +186,7 @@ def test_a_pinned_run_of_few_cases_is_compared_with_and_said_to_be_too_few(tmp_p
     assert result.exit_code == 3
     told = " ".join(re.sub(r"[│┃]", " ", result.stdout).split())
     assert "against baseline +0.0 points" in told
-    assert "over 2 cases (0 worse, 0 better, p 1); no loss would have been certain" in told
+    assert "over 2 cases (0 worse, 0 better, one-sided p 1); no loss would have been certain" in told
     assert "too few to decide" in told
     assert " why " not in told  # a table of wrong answers has no place where there is none
 
@@ -200,12 +201,19 @@ def test_without_golden_the_last_run_and_the_baseline_are_compared_with(suite: P
         assert second.exit_code == 0
         assert len(server.posted) == 80
         knows = 15
-        third = weighmaster(*arguments(suite, config, "--json"))
+        third = weighmaster(*arguments(suite, config, "--pin", "--json"))
         assert (third.exit_code, document(third)["cause"]) == (1, "regression")
+        assert "not pinned, since it failed" in third.stderr
         fourth = weighmaster(*arguments(suite, config, "--json"))
+        run, folder = document(fourth)["run"], str(tmp_path / "customers")
+        weighmaster("suite", "results", "--customer", "acme", "--folder", folder, "--run", run, "--pin")
+        fifth = weighmaster(*arguments(suite, config, "--json"))
     changes = document(fourth)["before"]
-    assert (changes["last"]["value"], changes["baseline"]["value"]) == (0, -25 / 40)
+    assert (changes["last"]["value"], changes["baseline"]["value"]) == (-25 / 40, -25 / 40)
+    assert document(fourth)["before_runs"] == {"last": document(second)["run"], "baseline": document(first)["run"]}
     assert fourth.exit_code == 1
+    # A loss that stays fails as often as it is run, until its owner accepts it.
+    assert (fifth.exit_code, document(fifth)["before_runs"]) == (0, {"last": run, "baseline": run})
 
 
 def test_a_run_at_another_address_is_compared_with_the_last_one_and_asks_anew(suite: Path, tmp_path: Path) -> None:
@@ -243,7 +251,10 @@ def test_that_cases_weigh_differently_is_said(tmp_path: Path, monkeypatch: pytes
         config = write_config(tmp_path, server.url, reference=True)
         told = weighmaster(*arguments(suite, config))
         found = document(weighmaster(*arguments(suite, config, "--json")))
+        twice = weighmaster(*arguments(suite, config, "--repeats", "2"))
     assert "weight 11 of 22 in 12 cases" in told.stdout
+    assert "answers right, unweighted" in twice.stdout
+    assert "cases right every time, unweighted" in twice.stdout
     assert (found["weighted"], found["rate"]["value"], found["rate"]["k"], found["rate"]["n"]) == (True, 0.5, 11, 22)
 
 
