@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from jobs.check_budgets import budget_lines, budget_rows
+from jobs.check_short import short_line, too_short
 from monitor.budget import priced
 from monitor.codec import plain
 from monitor.config import Config, ProbePlan
@@ -100,6 +101,7 @@ def as_json(config: Config) -> dict[str, Any]:
         "plan": plain(rows),
         "total": plain(total(rows)),
         "budgets": plain(budget_rows(config)),
+        "too_short": too_short(config),
     }
 
 
@@ -107,7 +109,10 @@ def plan_view(config: Config, width: int) -> RenderableType:
     """Return the plan as a table, or as lines where a table would cut its numbers, and the budgets under it."""
     rows, budgets = plan_rows(config), budget_rows(config)
     plan = plan_table(rows) if width >= _TABLE_COLUMNS else plan_lines(rows)
-    return Group(plan, budget_lines(budgets)) if budgets else plan
+    short = too_short(config)
+    below = [budget_lines(budgets)] if budgets else []
+    below += [Text(short_line(config, short), overflow="fold")] if short else []
+    return Group(plan, *below) if below else plan
 
 
 def disabled(config: Config) -> tuple[Problem, ...]:

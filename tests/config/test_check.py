@@ -1,7 +1,7 @@
 """The plan in requests, tokens and money. Oracle: arithmetic by hand on the costs of the probes in `catalogue`."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 from rich.console import Console
@@ -9,6 +9,7 @@ from rich.console import Console
 from jobs.check import as_json, plan_rows, plan_table, plan_view, total, usd_text
 from monitor.cadence import duration_text
 from monitor.config import Config, load
+from monitor.detectors.faults import Faults
 from tests.config.catalogue import CATALOGUES
 
 TEXT = """
@@ -157,3 +158,16 @@ class Amount:
 )
 def test_amounts(amount: Amount) -> None:
     assert usd_text(amount.usd) == amount.text
+
+
+def test_endpoints_whose_runs_are_too_short_for_a_pass_of_faults_are_told() -> None:
+    """Oracle: the catalogue's `speed` asks 5 requests, `logprobs` 32, and that is the longest run of `a/half`."""
+    one = replace(load(TEXT, {}, CATALOGUES), detectors=(Faults(min_n=6),))
+    assert as_json(one)["too_short"] == {"a/priced": 5, "a/free": 5}
+    console = Console(width=300, color_system=None)
+    with console.capture() as capture:
+        console.print(plan_view(one, 300))
+    assert "a/free, a/priced: no run asks 6 requests" in capture.get()
+    assert "set detectors: {faults: {min_n: 5}}" in capture.get()
+    assert as_json(replace(one, detectors=(Faults(),)))["too_short"] == {}
+    assert as_json(replace(one, detectors=()))["too_short"] == {}
