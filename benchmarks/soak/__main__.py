@@ -210,7 +210,10 @@ def _memory(one: Soak) -> Findings:
     found: Findings = {}
     for name, samples in one.memory.items():
         more, last = growth(samples)
-        found[f"memory of the {name}"] = (more < GROWTH, f"{last:.0f} MiB at the end, {more:+.1%} over the last half")
+        tenths = [[one for at, one in samples if n / 10 <= at < (n + 1) / 10] for n in range(10)]
+        curve = " ".join(f"{mean(one):.0f}" if one else "–" for one in tenths)
+        text = f"{last:.0f} MiB at the end, {more:+.1%} over the last half; by tenths {curve}"
+        found[f"memory of the {name}"] = (more < GROWTH, text)
     return found
 
 
