@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from monitor.comparison import (
     Comparison,
@@ -169,7 +170,8 @@ def wrong_since(row: Row) -> str:
 
 def way_out(model: ModelComparison, row: Row) -> str:
     """The cheapest endpoint to go to, and what the same requests cost there more or less."""
-    one = next((one for one in switches(model) if one.from_ == row.endpoint.name), None)
+    own = (one for one in model.switches if one.from_ == row.endpoint.name)
+    one = min(own, key=_cheapest_first, default=None)
     if one is None:
         return DASH
     change, part = percent(one), missing_part(row.verdicts)
@@ -182,10 +184,14 @@ def fault(row: Row, one: Example) -> str:
     return one.fault.replace("_", " ") + (", whose prompt was another" if other else "")
 
 
+def _cheapest_first(one: Switch) -> tuple[Any, ...]:
+    return (*_by_money(one), one.to)
+
+
 def switches(model: ModelComparison) -> Sequence[Switch]:
     """For each endpoint that somebody may want to leave, the cheapest ones to go to; the JSON document has all."""
     found: dict[str, list[Switch]] = {}
-    for one in sorted(model.switches, key=lambda one: (one.from_, *_by_money(one), one.to)):
+    for one in sorted(model.switches, key=lambda one: (one.from_, _cheapest_first(one))):
         found.setdefault(one.from_, []).append(one)
     return [one for some in found.values() for one in some[:_GOALS]]
 
