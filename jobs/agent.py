@@ -25,7 +25,7 @@ from monitor.budget import Amount, priced
 from monitor.codec import encode
 from monitor.config_types import Config, EndpointConfig
 from monitor.connectivity import OFFLINE, connected, suspicious
-from monitor.errors import StoreError, UsageError, WeighmasterError
+from monitor.errors import StoreError, UsageError
 from monitor.kept import kept_captures
 from monitor.lanes import lane_of
 from monitor.maintenance import maintained
@@ -194,7 +194,7 @@ class Agent:
         except asyncio.CancelledError:
             self._end(one, STOPPED)
             raise
-        except WeighmasterError as error:  # a file that the probe reads is another one now
+        except UsageError as error:  # a file that the probe reads is another one now
             log.error("%s %s: not run: %s", *one.pair, error)  # noqa: TRY400  # no traceback: it is the user's to mend
             self._end(one, Outcome(reason=f"not run: {error}"))
         except Exception:

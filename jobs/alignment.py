@@ -80,7 +80,7 @@ def align(exchange: Exchange, tokenizer: Tokenizer) -> Aligned:
     request = exchange.request
     if request is None:
         nothing = _Tokens(problem="the request is not known")
-        return Aligned(exchange.exchange_id, exchange.run_id, 0, nothing, None)
+        return Aligned(exchange.exchange_id, exchange.run_id, None, nothing, None)
     try:
         prompt_ids = tuple(tokenizer.prompt_ids(request.messages, request.tools))
     except TaskRefusedError as error:

@@ -195,6 +195,10 @@ def test_a_reader_gets_from_the_grid_to_the_evidence_and_the_address_can_be_pass
     expect(page).to_have_url(re.compile(rf"/{re.escape(EVIDENCE)}$"))
     shown(seen, EVIDENCE)
     shown_small_and_dark(seen, url)
+    page.go_back()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("of 61 endpoints are faithful", timeout=60_000)
+    page.get_by_role("link", name="cedar/llama-3.3-70b").first.click()
+    expect(page).to_have_url(re.compile(r"/endpoint\?name=cedar"))
 
 
 def test_the_overview_follows_the_store_without_a_reload(url: str, seen: Watched, store: DuckStore) -> None:

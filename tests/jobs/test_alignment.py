@@ -90,7 +90,8 @@ def test_pieces_of_characters_that_the_endpoint_does_not_tell_apart_are_not_take
 def test_unusable_position_and_missing_request() -> None:
     assert align(exchange(entry("a", None)), FakeTokenizer()).tokens.problem == "no usable logprob at position 0"
     assert align(exchange(), FakeTokenizer()).tokens.problem == "the answer has no logprobs"
-    assert align(replace(exchange(entry("a")), request=None), FakeTokenizer()).task is None
+    unasked = align(replace(exchange(entry("a")), request=None), FakeTokenizer())
+    assert (unasked.task, unasked.prompt_tokens) == (None, None)  # not 0: nobody knows
 
 
 def test_a_conversation_that_the_golden_template_refuses_costs_that_exchange_alone() -> None:
