@@ -43,7 +43,7 @@ def checks(path: Path, environ: Mapping[str, str], clock: Clock, store_url: str 
         partial(service.keys, config, known.exposed),
         partial(service.golden, config),
         partial(service.store, config, store_url or config.store.url, clock, version(), len(MIGRATIONS)),
-        partial(service.agents, config, store_url or config.store.url),
+        partial(service.agents, config, store_url or config.store.url, clock),
         partial(service.spools, (spool, judge_spool(spool), alerts_spool(spool), traffic_spool(spool))),
         lambda: service.processes(health(config, names, clock)),
     )

@@ -111,7 +111,7 @@ def store(config: Config, url: str, clock: Clock, version: str, schema: int) -> 
     yield offset(reply.headers.get("date"), before, now)
 
 
-def agents(config: Config, url: str) -> Iterator[Finding]:
+def agents(config: Config, url: str, clock: Clock) -> Iterator[Finding]:
     """Whether two agents run under the name of one vantage. Says nothing of a store that does not answer."""
     headers = {"authorization": f"Bearer {config.store.bearer}"} if config.store.bearer else {}
     try:
@@ -122,12 +122,13 @@ def agents(config: Config, url: str) -> Iterator[Finding]:
         signs = decode(_Signs, reply.content).agents if reply.status_code == 200 else ()
     except (httpx.HTTPError, ValueError):
         return
-    for place, own in at_once(signs).items():
+    doubled = at_once(signs, clock.now())
+    for place, own in doubled.items():
         yield Finding(
             check="agents", subject=place, status="failed", seen=f"{len(own)} agents run as {place}: {names(own)}",
             remedy="end one, or give it another vantage and a spool of its own",
         )  # fmt: skip
-    if signs and not at_once(signs):
+    if signs and not doubled:
         yield Finding(check="agents", subject="all", status="ok", seen="one at each vantage")
 
 

@@ -38,7 +38,7 @@ def run(config: Config, url: str, clock: Clock, *, since_s: float, as_json: bool
     """Print both tables; return 1 when an agent is quiet or two have one vantage, 3 when there is none, else 0."""
     now = clock.now()
     agents, samples = asyncio.run(_asked(config, url, now - timedelta(seconds=since_s)))
-    found, doubled = regions(samples), at_once(agents)
+    found, doubled = regions(samples), at_once(agents, now)
     if as_json:
         signs = [
             {**plain(one), "quiet": now - one.at > SILENT, "twice": one in doubled.get(one.vantage, ())}

@@ -109,7 +109,7 @@ class Notifier:
         alerts, now = self._alerts, facts.now
         providers = {PROVIDER + one.provider for one in self._endpoints.values()}
         agents = {AGENT + name for name, at in force.heard.items() if now - at < GONE_AFTER}
-        places = {VANTAGE + one.vantage for one in facts.signs}
+        places = {VANTAGE + one.vantage for one in facts.signs if now - one.at < GONE_AFTER}
         policy = Policy(
             counting={
                 one.name: Counting(fire=one.fire, resolve=one.resolve, severity=one.severity) for one in alerts.rules

@@ -1,12 +1,12 @@
 """What an agent says of itself: where it is, which version, how its clock stands to the store's, what waits."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import combinations
 
 RECENT_S = 150.0
-"""An agent signs once a minute: one whose sign is so much older than that of another of its vantage has ended."""
+"""An agent signs once a minute: one whose newest sign is older has ended."""
 APART_S = 30.0
 """By so much an agent must sign after another began: clocks differ, and one that is started again ends first."""
 
@@ -32,21 +32,20 @@ class AgentSign:
     since: datetime | None = None
 
 
-def at_once(signs: Iterable[AgentSign]) -> dict[str, tuple[AgentSign, ...]]:
-    """Return, by vantage, the agents that run under its name at the same time: by mistake, each has to have its own.
+def at_once(signs: Iterable[AgentSign], now: datetime) -> dict[str, tuple[AgentSign, ...]]:
+    """Return, by vantage, the agents that run under its name at `now`: by mistake, each has to have its own.
 
     Which slot has the row of which of them is then chance (`storage.doubles`), and budgets are spent twice.
     """
     places: dict[str, list[AgentSign]] = {}
     for one in signs:
         places.setdefault(one.vantage, []).append(one)
-    found = {name: _overlapping(own) for name, own in sorted(places.items())}
+    found = {name: _overlapping(own, now) for name, own in sorted(places.items())}
     return {name: own for name, own in found.items() if own}
 
 
-def _overlapping(own: Sequence[AgentSign]) -> tuple[AgentSign, ...]:
-    newest = max(_true(one, one.at) for one in own)
-    recent = [one for one in own if newest - _true(one, one.at) <= RECENT_S]
+def _overlapping(own: Sequence[AgentSign], now: datetime) -> tuple[AgentSign, ...]:
+    recent = [one for one in own if now.timestamp() - _true(one, one.at) <= RECENT_S]
     both = {id(one) for pair in combinations(recent, 2) if _overlap(*pair) for one in pair}
     return tuple(one for one in recent if id(one) in both)
 
@@ -54,6 +53,10 @@ def _overlapping(own: Sequence[AgentSign]) -> tuple[AgentSign, ...]:
 def _overlap(one: AgentSign, other: AgentSign) -> bool:
     if one.since is None or other.since is None:
         return False
+    if None in {one.clock_offset_s, other.clock_offset_s}:
+        if one.host is None or one.host != other.host:
+            return False  # nobody knows how their clocks stand to each other
+        one, other = replace(one, clock_offset_s=None), replace(other, clock_offset_s=None)  # they have one clock
     first, second = sorted((one, other), key=lambda sign: _true(sign, sign.since or sign.at))
     return _true(first, first.at) - _true(second, second.since or second.at) > APART_S
 

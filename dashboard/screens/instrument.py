@@ -79,7 +79,7 @@ def _agents(found: Instruments, signs: tuple[AgentSign, ...], now: datetime) -> 
         return
     heard = {one.vantage: one for one in found.agents}
     said = {one.vantage: one for one in signs}
-    doubled = at_once(signs)
+    doubled = at_once(signs, now)
     rows = [
         _agent(name, heard.get(name), said.get(name), now, n=len(doubled.get(name, ())))
         for name in sorted({*heard, *said})

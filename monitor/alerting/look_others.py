@@ -88,7 +88,7 @@ def look_agents(rule: Rule, condition: AgentOffline, facts: Facts) -> Iterator[S
 
 def look_twice(rule: Rule, condition: AgentTwice, facts: Facts) -> Iterator[Signal]:
     """One signal per vantage that signs, at each look: whether more than one agent runs there."""
-    doubled = at_once(facts.signs)
+    doubled = at_once(facts.signs, facts.now)
     for place in sorted({one.vantage for one in facts.signs}):
         agents = doubled.get(place, ())
         yield Signal(

@@ -105,7 +105,7 @@ def match(
         residual_nats=_rms(seen) if nearest is None or slope[0] is None else _rms(
             [row - slope[0] * other for row, other in zip(seen, rows[names.index(nearest.name)], strict=True)]
         ),
-        log_bayes=found.log_bayes, step=step, grid=float(np.median(grid)),
+        log_bayes=found.log_bayes, step=step, grid=float(np.median(grid[grid > 0])) if (grid > 0).any() else 0.0,
         design_effect=judge.design_effect, n=len(seen), n_clusters=judge.n_clusters,
     )  # fmt: skip
 

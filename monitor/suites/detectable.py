@@ -52,7 +52,7 @@ def smallest_loss(n: float, right: float, gained: float, rule: Rule) -> float | 
     -----
     Each case that the other side answers rightly is lost, in whole and independently, with one chance; each other one
     is gained with the chance seen. Of 60 cases, none gained, seven must be lost to fail at 0.01, and as many are in
-    80% of runs from a chance of 14.8% on. It never lies below seven of 60.
+    80% of runs from a chance of 14.7% on. It never lies below seven of 60.
     """
     cases, able = math.floor(n + 1e-9), math.floor(min(n, right) + 1e-9)
     if not cases or not able:

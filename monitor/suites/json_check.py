@@ -89,7 +89,7 @@ def _dangling(schema: Any) -> Iterator[tuple[str, str]]:
 def _leads(resolver: Any, ref: str) -> bool:
     try:
         resolver.lookup(ref)
-    except Unresolvable:
+    except (Unresolvable, ValueError, TypeError):  # the last two: a pointer into what is no list and no object
         return False
     return True
 

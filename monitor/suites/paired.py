@@ -152,6 +152,7 @@ def _flipped(signed: Floats, rng: np.random.Generator) -> float:
     kept = signed[signed != 0]
     if not kept.size:
         return 1.0
+    kept = kept / np.abs(kept).max()  # weights may be of any size
     if np.ptp(np.abs(kept)) <= 1e-9:
         return float(binom.sf((kept < 0).sum() - 1, kept.size, 0.5))
     if kept.size <= _ENUMERABLE:

@@ -54,7 +54,8 @@ def case_of(row: Any, number: int, place: str, defaults: Mapping[str, Any], tell
     parameters = _parameters(row, defaults, place, mistakes)
     messages, tools = _messages(row, place, mistakes), _tools(row, place, mistakes)
     oracles = _oracles(row.get("oracles"), place, mistakes)
-    mistakes += calls_without_tools(oracles, tools, place)
+    if all(one.path != f"{place}.tools" for one in mistakes):
+        mistakes += calls_without_tools(oracles, tools, place)
     made = {
         "case_id": str(row.get("id", number)), "messages": messages, "tools": tools, "parameters": parameters,
         "oracles": oracles, **counts_of(row, defaults, place, mistakes), "tags": _tags(row, place, mistakes),

@@ -22,8 +22,9 @@ NAME = "berlin"
 def sign(writer: str, since: float, at: float, **changes: object) -> AgentSign:
     """A sign of the agent of spool `writer`, in minutes after the start."""
     one = AgentSign(
-        vantage=NAME, version="1", at=minutes(at), waiting=0, writer=writer, host=f"host-{writer}", since=minutes(since)
-    )
+        vantage=NAME, version="1", at=minutes(at), waiting=0, writer=writer, host=f"host-{writer}",
+        since=minutes(since), clock_offset_s=0.0,
+    )  # fmt: skip
     return replace(one, **changes)  # type: ignore[arg-type]  # fields of the class
 
 
@@ -47,8 +48,20 @@ def untold(writer: str, at: float) -> AgentSign:
 )
 def test_two_are_told_while_both_sign(signs: list[AgentSign], twice: bool) -> None:
     for order in (signs, signs[::-1]):
-        found = at_once(order)
+        now = max(minutes(0), *(one.at for one in signs if not one.clock_offset_s))
+        found = at_once(order, now)
         assert ({one.writer for one in found[NAME]} == {"a", "b"}) if twice else not found
+
+
+def test_who_has_ended_is_told_no_more_and_clocks_that_nobody_knows_are_not_compared() -> None:
+    both = [sign("a", 0, 60), sign("b", 30, 60)]
+    assert at_once(both, minutes(62)).keys() == {NAME}
+    assert at_once(both, minutes(63)) == {}  # both ended
+    unknown = sign("b", 61, 61, clock_offset_s=None)
+    behind = sign("a", 0, 59, clock_offset_s=-120.0)  # ended 61 minutes after the start by the store's clock
+    assert at_once([behind, unknown], minutes(61.5)) == {}
+    one_machine = [replace(one, host="h") for one in (sign("a", 0, 61), sign("b", 30, 61, clock_offset_s=None))]
+    assert at_once(one_machine, minutes(62)).keys() == {NAME}
 
 
 def test_clocks_and_offsets_of_no_sense_break_nothing() -> None:
@@ -56,7 +69,7 @@ def test_clocks_and_offsets_of_no_sense_break_nothing() -> None:
     first = datetime.min.replace(tzinfo=minutes(0).tzinfo)
     old = replace(sign("a", 0, 0), at=first, since=first)
     odd = [old, sign("b", 0, 0, clock_offset_s=1e308), replace(old, clock_offset_s=float("nan")), sign("c", 0, 1)]
-    assert at_once(odd) == {}
+    assert at_once(odd, minutes(1)) == {}
 
 
 async def test_it_is_an_incident_until_one_of_them_ends(tmp_path: Path) -> None:

@@ -82,6 +82,10 @@ def test_a_reference_that_leads_nowhere_is_told_however_deep_and_one_that_leads_
 ) -> None:
     inner = {"if": {"type": "number"}, "then": {reference: "#/nope"}}
     assert "#/nope" in str(JsonSchema(schema=inner).problem)
+    for into in ("#/type/x", "#/minLength/x", "#/definitions/q/x", "#/required/x"):  # a text, a number, a bool, a list
+        schema = {"type": "object", "minLength": 1, "definitions": {"q": True}, "required": ["a"],
+                  "properties": {"a": {reference: into}}}  # fmt: skip
+        assert into in str(JsonSchema(schema=schema).problem)
     assert "http://x.example/a" in str(JsonSchema(schema={"not": {"items": {"$ref": "http://x.example/a"}}}).problem)
     fine = {"$id": "http://e.example/r", "$defs": {"a": {"$id": "b", "$anchor": "k"}},
             "items": {"$ref": "b#k"}, "not": {reference: "#/$defs/a"}}  # fmt: skip
