@@ -33,9 +33,11 @@ class WithSecretFiles(Mapping[str, str]):
         if path not in self.asked:
             self.asked.append(path)
         try:
-            if path.stat().st_size > MOST_BYTES:
+            with path.open("rb") as file:  # a device has no size and no end
+                data = file.read(MOST_BYTES + 1)
+            if len(data) > MOST_BYTES:
                 raise KeyError(name)
-            text = path.read_text(encoding="utf-8")
+            text = data.decode()
             if path.stat().st_mode & stat.S_IROTH and path not in self.exposed:
                 self.exposed.append(path)
         except (OSError, UnicodeDecodeError, ValueError):

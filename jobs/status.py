@@ -15,6 +15,7 @@ from jobs.verdict_table import SYMBOLS
 from monitor.budget import Budget, priced
 from monitor.codec import decode, encode, plain
 from monitor.config_types import Config
+from monitor.errors import StoreError
 from monitor.ports import Clock
 from monitor.results import Verdict
 from monitor.summary import summarise
@@ -38,15 +39,17 @@ async def status_rows(config: Config, client: StoreClient, now: datetime) -> lis
     Slots are those of the last 24 hours, tokens and money those of the UTC day so far, as endpoints counted them.
     """
     try:
-        overview = await client.overview()
+        endpoints = (await client.overview())["endpoints"]
         slots = (await client.coverage(now - SLOTS_OF))["slots"]
         spent = (await client.coverage(now.replace(hour=0, minute=0, second=0, microsecond=0)))["spent"]
+    except (KeyError, TypeError):
+        raise StoreError("what answers there is no store of Weighmaster; see store.listen and --store-url") from None
     finally:
         await client.aclose()
     used = {one["endpoint"]: one for one in spent}
     return [
         _verdicts(one) | _slots(one["endpoint"], slots) | _spent(config, one["endpoint"], used.get(one["endpoint"]))
-        for one in overview["endpoints"]
+        for one in endpoints
     ]
 
 

@@ -43,7 +43,7 @@ def before(store: SuiteStore, run: Record) -> dict[str, Before]:
     }  # fmt: skip
     same = [one for one in store.of("done") if one["run"] in alike]
     pinned = next((one["run"] for one in reversed(store.of("pin")) if one["run"] in {*alike, run["run"]}), None)
-    sound = [one for one in same if one["run"] == pinned or _sound(one["outcome"])]
+    sound = [one for one in same if one["run"] == pinned or is_sound(one["outcome"]["status"], one["outcome"]["cause"])]
     found = {"last": sound[-1]} if sound else {}
     baseline = next((one for one in same if one["run"] == pinned), None)
     found |= {"baseline": baseline} if baseline else {}
@@ -53,9 +53,9 @@ def before(store: SuiteStore, run: Record) -> dict[str, Before]:
     }
 
 
-def _sound(kept: Record) -> bool:
+def is_sound(status: str, cause: str | None) -> bool:
     """Whether a run did not fail, and was answered: of one that was not, nothing could be told."""
-    return kept["status"] not in FAILED and kept["cause"] != "no_answers"
+    return status not in FAILED and cause != "no_answers"
 
 
 def results_of(

@@ -17,7 +17,7 @@ from jobs.golden_calls import CallingClient
 from jobs.suite_asking import Asking, Golden, golden_repeats
 from jobs.suite_cost import estimate, words
 from jobs.suite_files import find
-from jobs.suite_past import FAILED, before, done_record, results_of
+from jobs.suite_past import FAILED, before, done_record, is_sound, results_of
 from jobs.suite_progress import telling
 from jobs.suite_report import show_result, write_files
 from jobs.suite_shown import Shown
@@ -148,8 +148,9 @@ class _Run:
         if not self._wanted.pin:
             return []
         run = self._run["run"]
-        if found.status in FAILED:
-            self._line(f"not pinned, since it failed; `weighmaster suite results --run {run[:8]} --pin` accepts it")
+        if not is_sound(found.status, found.cause):
+            why = "it failed" if found.status in FAILED else "its answers did not come"
+            self._line(f"not pinned, since {why}; `weighmaster suite results --run {run[:8]} --pin` accepts it")
             return []
         return [{"kind": "pin", "run": run, "key": self._run["key"]}]
 

@@ -3,9 +3,11 @@
 from datetime import timedelta
 
 import httpx
+import pytest
 
 from jobs.status import slots_text, spent_text, status_rows
 from jobs.store_client import StoreClient
+from monitor.errors import StoreError
 from monitor.shape import TRAFFIC
 from storage.api import app
 from storage.memory import MemoryStore
@@ -39,3 +41,10 @@ async def test_slots_of_a_day_and_spending_of_the_utc_day() -> None:
     assert first["tokens_today"] == 3 * 13
     assert spent_text(first) == "39 of 5,000; 0.039 of 2 USD + 1 uncounted answers"
     assert (slots_text(second), spent_text(second), second["budget"]) == ("none", "0", None)
+
+
+async def test_another_server_that_answers_json_is_told_to_be_none_of_ours() -> None:
+    other = httpx.MockTransport(lambda _: httpx.Response(200, json={"object": "list"}))
+    client = StoreClient("http://x", transport=other)
+    with pytest.raises(StoreError, match="no store of Weighmaster"):
+        await status_rows(config(TEXT), client, minutes(10))

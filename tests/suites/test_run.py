@@ -216,6 +216,20 @@ def test_without_golden_the_last_run_and_the_baseline_are_compared_with(suite: P
     assert (fifth.exit_code, document(fifth)["before_runs"]) == (0, {"last": run, "baseline": run})
 
 
+def test_a_run_without_answers_is_not_pinned_and_hides_no_regression(suite: Path, tmp_path: Path) -> None:
+    knows = 40
+    with serving(lambda body: str(number(body)) if number(body) < knows else "0") as server:
+        config = write_config(tmp_path, server.url)
+        first = weighmaster(*arguments(suite, config, "--pin", "--json"))
+        away = weighmaster(*arguments(suite, write_config(tmp_path, "http://127.0.0.1:9/v1"), "--pin", "--json"))
+        knows = 15
+        later = weighmaster(*arguments(suite, write_config(tmp_path, server.url), "--json"))
+    assert (away.exit_code, document(away)["cause"]) == (3, "no_answers")
+    assert "not pinned, since its answers did not come" in away.stderr
+    assert (later.exit_code, document(later)["cause"]) == (1, "regression")
+    assert document(later)["before_runs"]["baseline"] == document(first)["run"]
+
+
 def test_a_run_at_another_address_is_compared_with_the_last_one_and_asks_anew(suite: Path, tmp_path: Path) -> None:
     # Oracle: the same endpoint by name, 15 of 40 where it knew all before.
     with serving(lambda body: str(number(body))) as before:
